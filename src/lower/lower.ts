@@ -1,0 +1,82 @@
+import type { Attr, NodeType } from '../core/attr.ts';
+import type { TreePath } from '../core/path.ts';
+
+/**
+ * A read-only world beneath the overlay. A lower never follows a symlink, never leaves its root, never opens
+ * anything but regular files, and has no method that writes. All calls are synchronous; faults (EACCES, EIO, …) are
+ * thrown as `Refusal`; nothing being there is a value, not a fault.
+ *
+ * What is not promised: that two calls see the same world. Outsiders may change it between any two.
+ */
+export interface Lower {
+  /** What the session's header calls this lower: the real path of a directory, several joined by `:`, or `''`. */
+  readonly root: string;
+
+  /** The entry itself, a final symlink not followed. */
+  lstat(path: TreePath): Attr | Absence;
+
+  /** The target of a symlink, escaped as names are. Throws EINVAL when it is none by now. */
+  readlink(path: TreePath): string;
+
+  /** Names and types in a directory, in no particular order, each once; throws ENOTDIR or ENOENT when it is none. */
+  list(path: TreePath): readonly LowerEntry[];
+
+  /** Opens a regular file for reading; of anything else gives the `Attr` and leaves it unopened. */
+  open(path: TreePath): LowerFile | Attr | Absence;
+
+  /** The whole of a regular file of at most `limit` bytes in one go; a larger one is opened instead. */
+  slurp(path: TreePath, limit: number): WholeFile | LowerFile | Attr | Absence;
+
+  /** Figures of the file system that holds the root, as `fs.statfsSync(…, { bigint: true })`. */
+  statfs(): LowerStatFs;
+
+  /** Calls back after a change at or below `path` by outsiders, until closed. `name` is relative to `path`. */
+  watch(path: TreePath, options: { recursive: boolean }, changed: (event: 'rename' | 'change', name: string) => void): {
+    close(): void;
+  };
+
+  /** Gives back every descriptor. Open `LowerFile`s stay usable. */
+  close(): void;
+}
+
+/**
+ * `absent`: the directory that would hold the name is there, the name is not. `unwalkable`: some component above the
+ * name is no directory (a symlink, a file, nothing), so the caller has to walk component by component to learn which.
+ */
+export type Absence = 'absent' | 'unwalkable';
+
+export interface LowerEntry {
+  readonly name: string;
+  readonly type: NodeType;
+}
+
+export interface LowerStatFs {
+  readonly type: bigint;
+  readonly bsize: bigint;
+  readonly blocks: bigint;
+  readonly bfree: bigint;
+  readonly bavail: bigint;
+  readonly files: bigint;
+  readonly ffree: bigint;
+}
+
+/** A regular lower file held open. `kind` tells it from an `Attr`. */
+export interface LowerFile {
+  readonly kind: 'open';
+  /** As it was when opened. */
+  readonly attr: Attr;
+  /** As it is now: a change since the opening shows here. */
+  restat(): Attr;
+  /** pread(2): bytes read, 0 at the end. `position` in bytes, may exceed 4 GiB. */
+  read(into: Uint8Array, offset: number, length: number, position: number): number;
+  /** The same without blocking the thread, for bulk reads. */
+  readLater(into: Uint8Array, offset: number, length: number, position: number): Promise<number>;
+  close(): void;
+}
+
+/** `attr` was taken from the descriptor the bytes were read from. */
+export interface WholeFile {
+  readonly kind: 'whole';
+  readonly attr: Attr;
+  readonly bytes: Uint8Array;
+}

@@ -1,0 +1,78 @@
+import type { Attr, NodeType } from '../core/attr.ts';
+import type { PathName } from '../core/path.ts';
+import type { LowerStatFs } from '../lower/lower.ts';
+
+/**
+ * The system-call table of the overlay, for one actor: what a kernel would offer to a process. Every face (node:fs,
+ * mount, tools) is built on it and on nothing deeper. Calls are synchronous, do one thing, log it, and throw
+ * `Refusal` with the errno that Linux would give. Arguments are already checked and converted by the face.
+ *
+ * Flags are those of `fs.constants`; times are ns since 1970; modes are permission bits unless said otherwise.
+ */
+export interface System {
+  /** open(2), umask applied. Gives a descriptor that no real descriptor of this process shares (≥ FIRST_DESCRIPTOR). */
+  open(path: PathName, flags: number, mode: number): number;
+  close(fd: number): void;
+  /** pread(2) with a position, read(2) with `null` (uses and moves the descriptor's own position). */
+  read(fd: number, into: Uint8Array, offset: number, length: number, position: number | null): number;
+  /** The same, for bulk reads that should not block the thread; the event is recorded when the call is made. */
+  readLater(fd: number, into: Uint8Array, offset: number, length: number, position: number | null): Promise<number>;
+  /** pwrite(2)/write(2); O_APPEND writes at the end, whatever the position. */
+  write(fd: number, from: Uint8Array, offset: number, length: number, position: number | null): number;
+  ftruncate(fd: number, size: number): void;
+  /** Makes the events so far durable; `data` alone makes no difference to a log. */
+  fsync(fd: number): void;
+  fstat(fd: number): Attr;
+  fchmod(fd: number, mode: number): void;
+  fchown(fd: number, uid: number, gid: number): void;
+  futimes(fd: number, atime: bigint, mtime: bigint): void;
+
+  /** The whole file in one go, as open, read to the end and close would give it; the caller owns the bytes. */
+  readFile(path: PathName, flags: number): Uint8Array;
+  /** open with `flags`, write all of `bytes`, close. The bytes are copied. */
+  writeFile(path: PathName, bytes: Uint8Array, flags: number, mode: number): void;
+  /** Copies content and permission bits. `exclusive`: EEXIST where the target exists. */
+  copyFile(from: PathName, to: PathName, options: { exclusive: boolean }): void;
+
+  /** `undefined` where nothing is there (ENOENT or ENOTDIR; a miss is recorded for the first alone). */
+  stat(path: PathName): Attr | undefined;
+  lstat(path: PathName): Attr | undefined;
+  /** As `stat`, but throws ENOENT, ENOTDIR … where nothing is there. */
+  mustStat(path: PathName, options: { follow: boolean }): Attr;
+  exists(path: PathName): boolean;
+  /** access(2); `mode` of `fs.constants.R_OK` and its like. */
+  access(path: PathName, mode: number): void;
+  /** Without `.` and `..`, each name once. */
+  readdir(path: PathName): readonly SystemEntry[];
+  readlink(path: PathName): string;
+  /** An absolute path below the mount point (or outside, where that is allowed), all symlinks resolved. */
+  realpath(path: PathName): string;
+  statfs(path: PathName): LowerStatFs;
+
+  mkdir(path: PathName, mode: number): void;
+  mknod(path: PathName, mode: number, rdev: number): void;
+  symlink(target: string, path: PathName): void;
+  link(from: PathName, to: PathName): void;
+  rename(from: PathName, to: PathName, options?: { exchange?: boolean; noReplace?: boolean }): void;
+  unlink(path: PathName): void;
+  rmdir(path: PathName): void;
+  truncate(path: PathName, size: number): void;
+  chmod(path: PathName, mode: number, options: { follow: boolean }): void;
+  chown(path: PathName, uid: number, gid: number, options: { follow: boolean }): void;
+  utimes(path: PathName, atime: bigint, mtime: bigint, options: { follow: boolean }): void;
+
+  /** Changes at `path` (or in it, when a directory; at any depth when recursive), by the overlay and by outsiders. */
+  watch(path: PathName, options: { recursive: boolean }, changed: WatchListener): { close(): void };
+  /** The working directory that relative paths start from. */
+  cwd(): string;
+}
+
+export type WatchListener = (event: 'rename' | 'change', name: string) => void;
+
+export interface SystemEntry {
+  readonly name: string;
+  readonly type: NodeType;
+}
+
+/** Overlay descriptors start here; smaller ones are real descriptors (0, 1, 2, and files outside the tree). */
+export const FIRST_DESCRIPTOR = 1 << 20;
