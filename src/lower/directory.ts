@@ -1,0 +1,128 @@
+import { closeSync, openSync, realpathSync, statSync, statfsSync } from 'node:fs';
+import type { Attr } from '../core/attr.ts';
+import { fromBytes } from '../core/path.ts';
+import type { TreePath } from '../core/path.ts';
+import { Refusal } from '../core/refusal.ts';
+import { DIRECTORY_FLAGS, HeldWalker } from './descend.ts';
+import { codeOf } from './fault.ts';
+import { DescriptorFile, readWhole } from './file.ts';
+import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, WholeFile } from './lower.ts';
+import { DescriptorPool, processPool } from './pool.ts';
+import type { Walker } from './walker.ts';
+
+export interface DirectoryLowerOptions {
+  /** Most directory descriptors to hold at a time; default: a quarter of the process's limit, for all lowers together. */
+  readonly descriptors?: number;
+  /** Wall clock in ms since 1970, the one that files are stamped by. */
+  readonly clock?: () => number;
+}
+
+// Taken at load: a test that fakes the clock must not make young directories look old.
+const wallClock = Date.now;
+
+/**
+ * The real directory `root` as a lower: no symlink is ever followed, no call leaves it. Throws an error with `code`
+ * ENOENT or ENOTDIR that names `root` where it is no directory.
+ *
+ * If the root directory itself is moved away or replaced, calls fail with EIO from then on: another tree is never shown. A
+ * directory that an outsider moves out of the root while a call is under way may still be read by that call.
+ */
+export function openDirectoryLower(root: string, options: DirectoryLowerOptions = {}): Lower {
+  const real = realRoot(root);
+  const pool = options.descriptors === undefined ? processPool() : new DescriptorPool(options.descriptors);
+  const fd = openSync(real, DIRECTORY_FLAGS);
+  try {
+    return new DirectoryLower(real, new HeldWalker(real, fd, pool, options.clock ?? wallClock));
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+function realRoot(root: string): string | Buffer {
+  let real: Buffer;
+  try {
+    real = realpathSync.native(root, 'buffer');
+    if (statSync(real).isDirectory()) {
+      const text = fromBytes(real);
+      return text.isWellFormed() ? text : real;
+    }
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === '') throw error;
+    const reason = code === 'ENOENT' ? 'does not exist' : `cannot be opened (${code})`;
+    throw Object.assign(new Error(`the root ${JSON.stringify(root)} ${reason}`, { cause: error }), { code, path: root });
+  }
+  throw Object.assign(new Error(`the root ${JSON.stringify(root)} is not a directory`), { code: 'ENOTDIR', path: root });
+}
+
+class DirectoryLower implements Lower {
+  readonly root: string;
+  private readonly walker: Walker;
+  private readonly real: string | Buffer;
+
+  constructor(real: string | Buffer, walker: Walker) {
+    this.real = real;
+    this.root = typeof real === 'string' ? real : fromBytes(real);
+    this.walker = walker;
+  }
+
+  lstat(path: TreePath): Attr | Absence {
+    try {
+      return this.walker.lstat(path);
+    } catch (error) {
+      throw Refusal.of(error);
+    }
+  }
+
+  readlink(path: TreePath): string {
+    try {
+      return this.walker.readlink(path);
+    } catch (error) {
+      throw Refusal.of(error);
+    }
+  }
+
+  list(path: TreePath): readonly LowerEntry[] {
+    try {
+      return this.walker.list(path);
+    } catch (error) {
+      throw Refusal.of(error);
+    }
+  }
+
+  open(path: TreePath): LowerFile | Attr | Absence {
+    try {
+      const found = this.walker.open(path);
+      return typeof found === 'object' && 'fd' in found ? new DescriptorFile(found) : found;
+    } catch (error) {
+      throw Refusal.of(error);
+    }
+  }
+
+  slurp(path: TreePath, limit: number): WholeFile | LowerFile | Attr | Absence {
+    try {
+      const found = this.walker.open(path);
+      if (typeof found !== 'object' || !('fd' in found)) return found;
+      return found.attr.size > limit ? new DescriptorFile(found) : readWhole(found);
+    } catch (error) {
+      throw Refusal.of(error);
+    }
+  }
+
+  statfs(): LowerStatFs {
+    try {
+      return statfsSync(this.real, { bigint: true });
+    } catch (error) {
+      throw Refusal.of(error);
+    }
+  }
+
+  watch(): { close(): void } {
+    throw new Refusal('ENOTSUP');
+  }
+
+  close(): void {
+    this.walker.close();
+  }
+}

@@ -1,0 +1,254 @@
+import { fstatSync, lstatSync, readlinkSync, statfsSync } from 'node:fs';
+import type { NodeType } from '../core/attr.ts';
+import { Refusal } from '../core/refusal.ts';
+import { codeOf } from './fault.ts';
+import { foldsNames, join, Listing, readEntries, readFewEntries } from './listing.ts';
+import type { LowerEntry } from './lower.ts';
+import type { Pooled } from './pool.ts';
+import { EXACT, LOOK } from './stats.ts';
+
+/** A ctime that equals none: nothing is known of the directory's last change. */
+const UNKNOWN = NaN;
+
+/** Below a directory of this depth one `readlink` of the descriptor is cheaper than a look at each one above. */
+const CHAIN_DEPTH = 2;
+
+/**
+ * A change within this time (ms) of the look may leave the ctime as it is: the kernel stamps with the time of its last tick,
+ * which is up to 10 ms old. So a ctime younger than this is not trusted, as git does with its index.
+ */
+const RACY_MS = 20;
+
+/** How many looks in a directory before its names are read for their own sake, at least and per byte of its size. */
+const PATIENCE_LOOKS = 8;
+const PATIENCE_BYTES = 256;
+const PATIENCE_LIMIT = 4096;
+
+/** Names read for their own sake: at most so many in one directory. A directory with more is left alone. */
+const LEARNED_NAMES = 4096;
+
+/** Names kept of a directory that was listed anyway: at most so many. */
+const LISTED_NAMES = 16384;
+
+/**
+ * File systems whose directories' ctime changes with every change of their names and of their own place, on this machine's clock. On others
+ * (network, FUSE, FAT) a name is looked at each time.
+ */
+const STEADY_FILE_SYSTEMS = new Set([
+  0xef53n, // ext2, ext3, ext4
+  0x58465342n, // xfs
+  0x9123683en, // btrfs
+  0x01021994n, // tmpfs
+  0x858458f6n, // ramfs
+  0xf2f52010n, // f2fs
+  0x2fc12fc1n, // zfs
+  0x794c7630n, // overlayfs
+]);
+
+/** The longest name answered from memory, in UTF-16 units: longer ones may exceed NAME_MAX, which the system says. */
+const REMEMBERED_NAME_UNITS = 85;
+
+/** What the directories of one root have in common. */
+export interface HeldTree {
+  readonly root: string | Buffer;
+  readonly clock: () => number;
+  /** What the kernel calls the place of `path`, where that is unmistakable. */
+  placeOf(path: string): string | undefined;
+  /** Whether directories on this device change their ctime whenever they should. */
+  isSteady(dev: bigint, directory: string): boolean;
+  /** Counts names kept in memory; may drop listings. */
+  keeps(names: number): void;
+  evict(directory: HeldDirectory): void;
+}
+
+/**
+ * A directory held by an O_PATH descriptor: names are looked up in that very directory, wherever it is by now.
+ *
+ * So each use first makes sure that it still is where it was found (`inPlace`). Measured per use, in µs: fstat of a descriptor .73, readlink of
+ * /proc/self/fd/N 1.45, lstat by the plain path 1.2, lstat through the parent's descriptor 2.0. The ctime of a directory changes when it
+ * is renamed or removed, that of its parents does not change for the child; so up to two directories deep every one
+ * above is asked for its ctime, and deeper the kernel is asked for the whole path, which covers all above at once. An lstat by the plain path
+ * would be cheaper there, but is wrong when a directory is renamed and a symlink to it left behind: it finds the same inode.
+ *
+ * Not noticed: something mounted over a directory above while this one is held.
+ */
+export class HeldDirectory implements Pooled {
+  readonly parent: HeldDirectory | undefined;
+  /** Key among the directories of its tree. */
+  readonly path: string;
+  readonly name: string;
+  readonly depth: number;
+  readonly fd: number;
+  /** What a name in this directory is appended to, for the system. */
+  readonly prefix: string;
+  /** Set where an open with O_NOATIME was refused here: some file is another user's. */
+  foreign = false;
+
+  slot = -1;
+  used = true;
+  children = 0;
+
+  private readonly tree: HeldTree;
+  private readonly link: string;
+  private place: string | undefined;
+  private identity: { readonly dev: bigint; readonly ino: bigint; readonly steady: boolean } | undefined;
+  /** ctime (ms) when its place was last confirmed. */
+  private confirmed = UNKNOWN;
+  /** ctime (ms) by the latest fstat. */
+  private ctime = UNKNOWN;
+  private kept: Listing | undefined;
+  /** Looks since the names were last read, and the number of them at which reading the names pays. */
+  private looks = 0;
+  private patience = PATIENCE_LOOKS;
+
+  constructor(tree: HeldTree, parent: HeldDirectory | undefined, path: string, name: string, fd: number) {
+    this.tree = tree;
+    this.parent = parent;
+    this.path = path;
+    this.name = name;
+    this.fd = fd;
+    this.link = `/proc/self/fd/${fd}`;
+    this.prefix = this.link + '/';
+    this.depth = parent === undefined ? 0 : parent.depth + 1;
+    this.place = this.depth > CHAIN_DEPTH ? tree.placeOf(path) : undefined;
+  }
+
+  /** Whether it still is where it was found. Throws EIO where the root itself is not. */
+  inPlace(): boolean {
+    if (this.place !== undefined && this.identity?.steady === true) {
+      if (this.kept !== undefined) this.ctime = fstatSync(this.fd).ctimeMs;
+      if (this.isPlaceTold()) return true;
+      if (!this.confirm()) return false;
+      this.place = undefined;
+      return true;
+    }
+    for (let directory: HeldDirectory | undefined = this; directory !== undefined; directory = directory.parent) {
+      directory.ctime = fstatSync(directory.fd).ctimeMs;
+      if (directory.ctime !== directory.confirmed) return this.confirm();
+    }
+    return true;
+  }
+
+  private isPlaceTold(): boolean {
+    try {
+      return readlinkSync(this.link) === this.place;
+    } catch (error) {
+      // The kernel tells no path longer than a page.
+      if (codeOf(error) !== 'ENAMETOOLONG') throw error;
+      return false;
+    }
+  }
+
+  /** The same by looks from the root down. The ctime is taken before the look, so that any later change shows in it. */
+  private confirm(): boolean {
+    if (this.parent !== undefined && !this.parent.confirm()) return false;
+    const stats = fstatSync(this.fd);
+    const found = lstatSync(this.parent === undefined ? this.tree.root : join(this.parent.prefix, this.name), LOOK);
+    const { dev, ino, steady } = this.identify();
+    if (found === undefined || found.ino !== ino || found.dev !== dev) {
+      if (this.parent !== undefined) return false;
+      throw new Refusal('EIO', { reason: 'the root directory of the lower was moved away or replaced' });
+    }
+    this.ctime = stats.ctimeMs;
+    this.confirmed = steady && this.isSettled(stats.ctimeMs) ? stats.ctimeMs : UNKNOWN;
+    return true;
+  }
+
+  private identify(): { readonly dev: bigint; readonly ino: bigint; readonly steady: boolean } {
+    if (this.identity === undefined) {
+      const { dev, ino } = fstatSync(this.fd, EXACT);
+      this.identity = { dev, ino, steady: this.tree.isSteady(dev, this.prefix) };
+    }
+    return this.identity;
+  }
+
+  private isSettled(ctime: number): boolean {
+    return this.tree.clock() - ctime > RACY_MS;
+  }
+
+  /**
+   * What is known from memory of a name in this directory, which the caller has just found in its place; `undefined`: nothing. After some
+   * looks the names are read and kept for as long as the ctime stays.
+   */
+  recall(name: string): NodeType | 'absent' | undefined {
+    const listing = this.listing() ?? this.learn();
+    return listing === undefined || name.length > REMEMBERED_NAME_UNITS ? undefined : listing.typeOf(name);
+  }
+
+  /** All names; from memory where they are known. */
+  list(): readonly LowerEntry[] {
+    const kept = this.listing();
+    if (kept !== undefined) return kept.entries;
+    const before = fstatSync(this.fd);
+    const settled = this.identify().steady && this.isSettled(before.ctimeMs);
+    const entries = readEntries(this.prefix);
+    if (settled && entries.length <= LISTED_NAMES) this.keep(entries, before.ctimeMs);
+    return entries;
+  }
+
+  /** Forgets the names. */
+  forget(): void {
+    if (this.kept === undefined) return;
+    this.tree.keeps(-this.kept.entries.length);
+    this.kept = undefined;
+  }
+
+  evict(): void {
+    this.tree.evict(this);
+  }
+
+  private listing(): Listing | undefined {
+    const kept = this.kept;
+    if (kept === undefined || kept.ctime === this.ctime) return kept;
+    this.forget();
+    this.patience = Math.min(2 * this.patience, PATIENCE_LIMIT);
+    return undefined;
+  }
+
+  /** Reads the names if enough looks have come by for that to pay. */
+  private learn(): Listing | undefined {
+    if (++this.looks < this.patience) return undefined;
+    this.looks = 0;
+    const before = fstatSync(this.fd);
+    if (!this.identify().steady) {
+      this.patience = Infinity;
+      return undefined;
+    }
+    const worth = Math.min(before.size / PATIENCE_BYTES, PATIENCE_LIMIT);
+    if (this.patience < worth) {
+      this.patience = worth;
+      return undefined;
+    }
+    if (!this.isSettled(before.ctimeMs)) return undefined;
+    const entries = this.readFew();
+    if (entries === undefined) this.patience = Infinity;
+    else this.keep(entries, before.ctimeMs);
+    return this.kept;
+  }
+
+  private readFew(): LowerEntry[] | undefined {
+    try {
+      const entries = readFewEntries(this.prefix, LEARNED_NAMES);
+      return entries !== undefined && foldsNames(this.prefix, entries) ? undefined : entries;
+    } catch (error) {
+      // One may search a directory and not be allowed to read it; what else there is to say, a look will say.
+      if (codeOf(error) !== 'EACCES') throw error;
+      return undefined;
+    }
+  }
+
+  /** Keeps names that were read since the directory had this ctime, unless it has another by now. */
+  private keep(entries: readonly LowerEntry[], ctime: number): void {
+    const now = fstatSync(this.fd).ctimeMs;
+    if (now !== ctime) return;
+    this.forget();
+    this.tree.keeps(entries.length);
+    this.kept = new Listing(entries, ctime);
+    this.ctime = ctime;
+  }
+}
+
+/** Whether a file system is of those whose directories can be trusted by their ctime. */
+export function isSteadyFileSystem(directory: string): boolean {
+  return STEADY_FILE_SYSTEMS.has(statfsSync(directory, EXACT).type);
+}

@@ -1,0 +1,107 @@
+import { lstatSync, opendirSync, readdirSync } from 'node:fs';
+import type { Dirent } from 'node:fs';
+import type { NodeType } from '../core/attr.ts';
+import { typeOf } from '../core/attr.ts';
+import { fromBytes, toBytes } from '../core/path.ts';
+import type { LowerEntry } from './lower.ts';
+import { codeOf } from './fault.ts';
+import { LOOK } from './stats.ts';
+
+/** Names of one directory as they were at a moment; `ctime` (ms) of the directory tells whether they still are. */
+export class Listing {
+  readonly entries: readonly LowerEntry[];
+  readonly ctime: number;
+  private types: Map<string, NodeType> | undefined;
+
+  constructor(entries: readonly LowerEntry[], ctime: number) {
+    this.entries = entries;
+    this.ctime = ctime;
+  }
+
+  typeOf(name: string): NodeType | 'absent' {
+    let types = this.types;
+    if (types === undefined) {
+      types = new Map();
+      for (const entry of this.entries) types.set(entry.name, entry.type);
+      this.types = types;
+    }
+    return types.get(name) ?? 'absent';
+  }
+}
+
+/** All names and types in the directory that the system knows as `directory` (with a final slash). */
+export function readEntries(directory: string | Buffer): LowerEntry[] {
+  let dirents: Dirent[];
+  try {
+    dirents = readdirSync(join(directory, '.'), { withFileTypes: true });
+  } catch (error) {
+    // Where the file system tells no types node looks at each name, and fails when one goes away meanwhile.
+    if (codeOf(error) !== 'ENOENT') throw error;
+    return readByLooks(directory);
+  }
+  const entries: LowerEntry[] = [];
+  for (const dirent of dirents) {
+    if (dirent.name.includes('\uFFFD')) return readByLooks(directory);
+    entries.push({ name: dirent.name, type: typeOfDirent(dirent) });
+  }
+  return entries;
+}
+
+/** The same, but gives up (`undefined`) once there are more than `limit` names. */
+export function readFewEntries(directory: string | Buffer, limit: number): LowerEntry[] | undefined {
+  const dir = opendirSync(join(directory, '.') as string, { bufferSize: 256 });
+  try {
+    const entries: LowerEntry[] = [];
+    for (let dirent = dir.readSync(); dirent !== null; dirent = dir.readSync()) {
+      if (entries.length >= limit) return undefined;
+      if (dirent.name.includes('\uFFFD')) return readByLooks(directory);
+      entries.push({ name: dirent.name, type: typeOfDirent(dirent) });
+    }
+    return entries;
+  } finally {
+    dir.closeSync();
+  }
+}
+
+/**
+ * Whether the directory finds names by other spellings than those it lists (ext4 and tmpfs fold case where a
+ * directory says so): then a name that is not listed may be there all the same.
+ */
+export function foldsNames(directory: string | Buffer, entries: readonly LowerEntry[]): boolean {
+  for (const { name } of entries) {
+    const upper = name.toUpperCase();
+    const other = upper === name ? name.toLowerCase() : upper;
+    if (other === name || entries.some((entry) => entry.name === other)) continue;
+    return lstatSync(join(directory, other), LOOK) !== undefined;
+  }
+  return false;
+}
+
+/** A name below `directory`, which ends with a slash. Names that are not UTF-8 make it bytes. */
+export function join(directory: string | Buffer, name: string): string | Buffer {
+  if (typeof directory === 'string' && name.isWellFormed()) return directory + name;
+  return Buffer.concat([typeof directory === 'string' ? Buffer.from(directory) : directory, toBytes(name)]);
+}
+
+/** The slow way, one look a name: for names that are not UTF-8, and where types are not told. */
+function readByLooks(directory: string | Buffer): LowerEntry[] {
+  const names = readdirSync(join(directory, '.'), 'buffer');
+  return names.flatMap((bytes) => looked(directory, fromBytes(bytes)));
+}
+
+/** The entry of one name by a look at it; none if it went away meanwhile. */
+function looked(directory: string | Buffer, name: string): LowerEntry[] {
+  const stats = lstatSync(join(directory, name), LOOK);
+  return stats === undefined ? [] : [{ name, type: typeOf(Number(stats.mode)) }];
+}
+
+function typeOfDirent(dirent: Dirent): NodeType {
+  if (dirent.isFile()) return 'file';
+  if (dirent.isDirectory()) return 'directory';
+  if (dirent.isSymbolicLink()) return 'symlink';
+  if (dirent.isFIFO()) return 'fifo';
+  if (dirent.isSocket()) return 'socket';
+  if (dirent.isBlockDevice()) return 'block';
+  if (dirent.isCharacterDevice()) return 'character';
+  throw new TypeError(`directory entry ${JSON.stringify(dirent.name)} has no type`);
+}
