@@ -37,8 +37,11 @@ export interface System {
   /** `undefined` where nothing is there (ENOENT or ENOTDIR; a miss is recorded for the first alone). */
   stat(path: PathName): Attr | undefined;
   lstat(path: PathName): Attr | undefined;
-  /** As `stat`, but throws ENOENT, ENOTDIR … where nothing is there. */
-  mustStat(path: PathName, options: { follow: boolean }): Attr;
+  /**
+   * As `stat`, but throws ENOENT, ENOTDIR … where nothing is there. `repeated`: one of many looks on a timer, which is
+   * no news where it shows what the one before showed, and need not be recorded then.
+   */
+  mustStat(path: PathName, options: { follow: boolean; repeated?: boolean }): Attr;
   exists(path: PathName): boolean;
   /** access(2); `mode` of `fs.constants.R_OK` and its like. */
   access(path: PathName, mode: number): void;
@@ -61,8 +64,13 @@ export interface System {
   chown(path: PathName, uid: number, gid: number, options: { follow: boolean }): void;
   utimes(path: PathName, atime: bigint, mtime: bigint, options: { follow: boolean }): void;
 
-  /** Changes at `path` (or in it, when a directory; at any depth when recursive), by the overlay and by outsiders. */
-  watch(path: PathName, options: { recursive: boolean }, changed: WatchListener): { close(): void };
+  /**
+   * Changes at `path` (or in it, when a directory; at any depth when recursive), by the overlay and by outsiders. `name`
+   * is relative to the directory watched; of a file watched, its last component. `failed` where the watch ends by a fault.
+   */
+  watch(
+    path: PathName, options: { recursive: boolean }, changed: WatchListener, failed?: (fault: unknown) => void,
+  ): { close(): void };
   /** The working directory that relative paths start from. */
   cwd(): string;
 }

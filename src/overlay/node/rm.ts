@@ -1,0 +1,181 @@
+import type { PathName } from '../../core/path.ts';
+import { Refusal } from '../../core/refusal.ts';
+import { typeOf } from '../../core/attr.ts';
+import type { System } from '../system.ts';
+import { pathName, validateBoolean, validateFunction, validateInt32, validateObject, validateUint32, type PathArgument } from './arguments.ts';
+import { nodeError } from './errors.ts';
+import { callBack, settleLater, settleNow, TURN, type Face, type Steps } from './steps.ts';
+import { systemError } from './system-error.ts';
+
+/** `fs.rm` and `fs.rmdir` in all their faces. */
+
+export interface RmdirOptions {
+  readonly maxRetries: number;
+  readonly recursive: boolean;
+  /** In ms; the n-th retry waits n times as long. */
+  readonly retryDelay: number;
+}
+
+export interface RmOptions extends RmdirOptions {
+  readonly force: boolean;
+}
+
+const RMDIR_DEFAULTS: RmdirOptions = { retryDelay: 100, maxRetries: 0, recursive: false };
+const RM_DEFAULTS: RmOptions = { ...RMDIR_DEFAULTS, force: false };
+
+/** Failures that another try may not meet. */
+const PASSING = new Set(['EBUSY', 'EMFILE', 'ENFILE', 'ENOTEMPTY', 'EPERM']);
+/** What rmdir(2) says where there is something in the directory. */
+const NOT_EMPTY = new Set(['ENOTEMPTY', 'EEXIST', 'EPERM']);
+
+export type Callback = (error?: unknown) => void;
+
+/** The calls that remove, over `system`. */
+export function removals(system: System) {
+  function* rmSteps(path: PathName, options: RmOptions, face: Face): Steps<void> {
+    const attr = lookedUp(system, path, { follow: false });
+    if (attr instanceof Refusal) {
+      if (attr.code === 'ENOENT' && options.force) return;
+      // Node's synchronous call does not look first where nothing could stop it.
+      const unlooked = face === 'sync' && options.force && options.recursive;
+      throw nodeError(attr, unlooked ? 'unlink' : 'lstat', path);
+    }
+    const isDirectory = typeOf(attr.mode) === 'directory';
+    if (isDirectory && !options.recursive) throw systemError('ERR_FS_EISDIR', 'rm', 'EISDIR', 'is a directory', path);
+    yield* removeEntry(system, path, isDirectory, options);
+  }
+
+  function* rmdirSteps(path: PathName, options: RmdirOptions, looks: 'lstat' | 'stat'): Steps<void> {
+    if (options.recursive) {
+      const attr = lookedUp(system, path, { follow: looks === 'stat' });
+      if (attr instanceof Refusal) throw nodeError(attr, looks, path);
+      if (typeOf(attr.mode) === 'directory') {
+        // The promise face looks through a symlink and then removes the link, as node's does.
+        const entry = looks === 'stat' ? lookedUp(system, path, { follow: false }) : attr;
+        if (entry instanceof Refusal) return;
+        return yield* removeEntry(system, path, typeOf(entry.mode) === 'directory', options);
+      }
+    }
+    const refusal = refused(() => system.rmdir(path));
+    if (refusal) throw nodeError(refusal, 'rmdir', path);
+  }
+
+  function rmSync(path: PathArgument, options?: Partial<RmOptions>): void {
+    settleNow(rmSteps(pathName(path), rmOptions(options), 'sync'));
+  }
+
+  function rm(path: PathArgument, options: Partial<RmOptions> | undefined | Callback, callback?: Callback): void {
+    if (typeof options === 'function') [callback, options] = [options, undefined];
+    const name = pathName(path), checked = rmOptions(options);
+    validateFunction(callback);
+    callBack(settleLater(rmSteps(name, checked, 'later')), callback, 'none');
+  }
+
+  function rmdirSync(path: PathArgument, options?: Partial<RmdirOptions>): void {
+    settleNow(rmdirSteps(pathName(path), rmdirOptions(options), 'lstat'));
+  }
+
+  function rmdir(path: PathArgument, options: Partial<RmdirOptions> | undefined | Callback, callback?: Callback): void {
+    if (typeof options === 'function') [callback, options] = [options, undefined];
+    validateFunction(callback);
+    const name = pathName(path);
+    callBack(settleLater(rmdirSteps(name, rmdirOptions(options), 'lstat')), callback, 'none');
+  }
+
+  const promises = {
+    async rm(path: PathArgument, options?: Partial<RmOptions>): Promise<void> {
+      await settleLater(rmSteps(pathName(path), rmOptions(options), 'later'));
+    },
+    async rmdir(path: PathArgument, options?: Partial<RmdirOptions>): Promise<void> {
+      await settleLater(rmdirSteps(pathName(path), rmdirOptions(options), 'stat'));
+    },
+  };
+  return { rm, rmSync, rmdir, rmdirSync, promises };
+}
+
+/**
+ * Removes what is at `path`, and all beneath it first. What is gone by itself is no failure. Stops at the first entry
+ * that cannot be removed; what was removed until then stays removed.
+ */
+function* removeEntry(system: System, path: PathName, isDirectory: boolean, options: RmdirOptions): Steps<void> {
+  for (let attempt = 1; ; attempt++) {
+    yield TURN;
+    let refusal = isDirectory ? undefined : refused(() => system.unlink(path));
+    if (refusal?.code === 'EISDIR') isDirectory = true;
+    let syscall = 'unlink';
+    if (isDirectory) {
+      syscall = 'rmdir';
+      refusal = refused(() => system.rmdir(path));
+      if (refusal !== undefined && NOT_EMPTY.has(refusal.code)) {
+        yield* removeChildren(system, path, options);
+        refusal = refused(() => system.rmdir(path));
+      }
+    }
+    if (refusal === undefined || refusal.code === 'ENOENT') return;
+    if (attempt > options.maxRetries || !PASSING.has(refusal.code)) throw nodeError(refusal, syscall, path);
+    yield { kind: 'sleep', ms: attempt * options.retryDelay };
+  }
+}
+
+function* removeChildren(system: System, path: PathName, options: RmdirOptions): Steps<void> {
+  let entries;
+  try {
+    entries = system.readdir(path);
+  } catch (error) {
+    const refusal = Refusal.of(error);
+    if (refusal.code === 'ENOENT') return;
+    throw nodeError(refusal, 'scandir', path);
+  }
+  const prefix = path.endsWith('/') ? path : `${path}/`;
+  for (const { name, type } of entries) yield* removeEntry(system, prefix + name as PathName, type === 'directory', options);
+}
+
+function lookedUp(system: System, path: PathName, options: { follow: boolean }) {
+  try {
+    return system.mustStat(path, options);
+  } catch (error) {
+    return Refusal.of(error);
+  }
+}
+
+function refused(act: () => void): Refusal | undefined {
+  try {
+    act();
+    return undefined;
+  } catch (error) {
+    return Refusal.of(error);
+  }
+}
+
+function rmOptions(options: Partial<RmOptions> | undefined): RmOptions {
+  const checked = checkedOptions(options, RM_DEFAULTS);
+  validateBoolean(checked.force, 'options.force');
+  return checked;
+}
+
+function rmdirOptions(options: Partial<RmdirOptions> | undefined): RmdirOptions {
+  const checked = checkedOptions(options, RMDIR_DEFAULTS);
+  if (checked.recursive) warnOfRecursion();
+  return checked;
+}
+
+function checkedOptions<T extends RmdirOptions>(options: Partial<T> | undefined, defaults: T): T {
+  if (options === undefined) return defaults;
+  validateObject(options, 'options');
+  const checked = { ...defaults, ...options };
+  validateBoolean(checked.recursive, 'options.recursive');
+  validateInt32(checked.retryDelay, 'options.retryDelay', 0);
+  validateUint32(checked.maxRetries, 'options.maxRetries');
+  return checked;
+}
+
+let warned = false;
+
+/** Once a process, as node does it. */
+function warnOfRecursion(): void {
+  if (warned || (process as { noDeprecation?: boolean }).noDeprecation) return;
+  warned = true;
+  process.emitWarning(
+    'In future versions of Node.js, fs.rmdir(path, { recursive: true }) will be removed. ' +
+    'Use fs.rm(path, { recursive: true }) instead', 'DeprecationWarning', 'DEP0147');
+}
