@@ -14,12 +14,11 @@ import type { DescriptorPool } from './pool.ts';
 import { attrOf, EXACT, LOOK } from './stats.ts';
 import type { Opened, Walker } from './walker.ts';
 
-// Linux's, the same on every architecture that Node runs on save where `constants` knows better.
+// Not among node's constants; the same on every architecture of Linux.
 const O_PATH = 0o10000000;
-const O_CLOEXEC = 0o2000000;
-export const DIRECTORY_FLAGS = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW | O_CLOEXEC;
+export const DIRECTORY_FLAGS = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** O_NONBLOCK and O_NOCTTY for the moment in which a regular file may have become something else. */
-const FILE_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY | O_CLOEXEC;
+const FILE_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 /** Directories deeper than this are opened for one call and not held. */
 const HELD_DEPTH = 64;

@@ -1,20 +1,24 @@
-import { closeSync, openSync, realpathSync, statSync, statfsSync } from 'node:fs';
+import { closeSync, existsSync, openSync, realpathSync, statSync, statfsSync } from 'node:fs';
 import type { Attr } from '../core/attr.ts';
 import { fromBytes } from '../core/path.ts';
 import type { TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
+import { CheckedWalker } from './checked.ts';
 import { DIRECTORY_FLAGS, HeldWalker } from './descend.ts';
 import { codeOf } from './fault.ts';
 import { DescriptorFile, readWhole } from './file.ts';
 import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, WholeFile } from './lower.ts';
 import { DescriptorPool, processPool } from './pool.ts';
 import type { Walker } from './walker.ts';
+import { TreeWatch } from './watch.ts';
 
 export interface DirectoryLowerOptions {
   /** Most directory descriptors to hold at a time; default: a quarter of the process's limit, for all lowers together. */
   readonly descriptors?: number;
   /** Wall clock in ms since 1970, the one that files are stamped by. */
   readonly clock?: () => number;
+  /** How containment is kept; default: by directory descriptors, where /proc tells of them. */
+  readonly by?: 'descriptors' | 'checks';
 }
 
 // Taken at load: a test that fakes the clock must not make young directories look old.
@@ -29,6 +33,7 @@ const wallClock = Date.now;
  */
 export function openDirectoryLower(root: string, options: DirectoryLowerOptions = {}): Lower {
   const real = realRoot(root);
+  if ((options.by ?? defaultStrategy()) === 'checks') return new DirectoryLower(real, new CheckedWalker(real));
   const pool = options.descriptors === undefined ? processPool() : new DescriptorPool(options.descriptors);
   const fd = openSync(real, DIRECTORY_FLAGS);
   try {
@@ -37,6 +42,10 @@ export function openDirectoryLower(root: string, options: DirectoryLowerOptions 
     closeSync(fd);
     throw error;
   }
+}
+
+function defaultStrategy(): 'descriptors' | 'checks' {
+  return process.platform === 'linux' && existsSync('/proc/self/fd') ? 'descriptors' : 'checks';
 }
 
 function realRoot(root: string): string | Buffer {
@@ -118,8 +127,12 @@ class DirectoryLower implements Lower {
     }
   }
 
-  watch(): { close(): void } {
-    throw new Refusal('ENOTSUP');
+  watch(...[path, options, changed, failed]: Parameters<Lower['watch']>): { close(): void } {
+    try {
+      return new TreeWatch(this.walker, path, options, changed, failed);
+    } catch (error) {
+      throw Refusal.of(error);
+    }
   }
 
   close(): void {

@@ -30,10 +30,15 @@ export interface Lower {
   /** Figures of the file system that holds the root, as `fs.statfsSync(…, { bigint: true })`. */
   statfs(): LowerStatFs;
 
-  /** Calls back after a change at or below `path` by outsiders, until closed. `name` is relative to `path`. */
-  watch(path: TreePath, options: { recursive: boolean }, changed: (event: 'rename' | 'change', name: string) => void): {
-    close(): void;
-  };
+  /**
+   * Calls back after a change at or below `path` by outsiders, until closed. `name` is relative to the directory watched;
+   * of a file watched, and of the directory itself, the last component. `failed` where it cannot go on watching (all of) it; without it
+   * such a fault is thrown out of the event loop. Does not keep the process alive.
+   */
+  watch(
+    path: TreePath, options: { recursive: boolean }, changed: (event: 'rename' | 'change', name: string) => void,
+    failed?: (fault: unknown) => void,
+  ): { close(): void };
 
   /** Gives back every descriptor. Open `LowerFile`s stay usable. */
   close(): void;

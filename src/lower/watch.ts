@@ -1,0 +1,162 @@
+import { watch } from 'node:fs';
+import type { FSWatcher } from 'node:fs';
+import type { Attr } from '../core/attr.ts';
+import { typeOf } from '../core/attr.ts';
+import { childOf, fromBytes, isWithin, nameOf, parentOf, rebase, ROOT } from '../core/path.ts';
+import type { TreePath } from '../core/path.ts';
+import { Refusal } from '../core/refusal.ts';
+import { codeOf } from './fault.ts';
+import type { Lower, LowerEntry } from './lower.ts';
+import type { Walker } from './walker.ts';
+
+/** The name by which a directory that is watched as `…/.` tells of itself. */
+const ITSELF = '.';
+
+type Changed = Parameters<Lower['watch']>[2];
+type Failed = Parameters<Lower['watch']>[3];
+
+interface WatchedDirectory {
+  readonly watcher: FSWatcher;
+  readonly ino: bigint;
+  readonly dev: bigint;
+}
+
+/**
+ * Watches the path `at` through `walker`: one watch per directory, since Node's recursive watch follows symlinks.
+ * Does not keep the process alive. Throws ENOENT or ENOTDIR where nothing is there.
+ */
+export class TreeWatch {
+  private readonly walker: Walker;
+  private readonly at: TreePath;
+  private readonly recursive: boolean;
+  private readonly changed: Changed;
+  private readonly failed: Failed;
+  /** By path in the tree. */
+  private readonly directories = new Map<TreePath, WatchedDirectory>();
+  private closed = false;
+
+  constructor(walker: Walker, at: TreePath, { recursive }: { recursive: boolean }, changed: Changed, failed: Failed) {
+    this.walker = walker;
+    this.at = at;
+    this.recursive = recursive;
+    this.changed = changed;
+    this.failed = failed;
+    try {
+      const attr = walker.lstat(at);
+      if (typeof attr === 'string') throw new Refusal(attr === 'absent' ? 'ENOENT' : 'ENOTDIR');
+      if (isDirectory(attr)) this.watchDirectory(at, attr, []);
+      else this.watchFile(at);
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.closed = true;
+    this.unwatch(ROOT);
+  }
+
+  /** A file is watched by its directory's watch: that survives the file's replacement. */
+  private watchFile(path: TreePath): void {
+    const name = nameOf(path);
+    this.begin(parentOf(path), undefined, (event, found) => {
+      if (found === name) this.changed(event, name);
+    });
+  }
+
+  /** Adds what it finds in there to `found`. */
+  private watchDirectory(path: TreePath, attr: Attr, found: TreePath[]): void {
+    // Watch before listing: what is created in between is then told twice rather than never.
+    if (!this.begin(path, attr, (event, name) => this.happened(path, event, name))) return;
+    if (!this.recursive) return;
+    for (const { name, type } of this.entries(path)) {
+      const child = childOf(path, name);
+      found.push(child);
+      if (type !== 'directory') continue;
+      const below = this.walker.lstat(child);
+      if (typeof below !== 'string' && isDirectory(below)) this.watchDirectory(child, below, found);
+    }
+  }
+
+  private happened(path: TreePath, event: 'rename' | 'change', name: string): void {
+    if (name === ITSELF) {
+      // Of a directory further down its parent's watch has told already.
+      if (path === this.at) this.changed(event, nameOf(path));
+      return;
+    }
+    const child = childOf(path, name);
+    this.tell(event, child);
+    if (event !== 'rename' || !this.recursive || this.closed) return;
+    const found: TreePath[] = [];
+    try {
+      this.follow(child, found);
+    } catch (error) {
+      this.fail(error);
+    }
+    for (const path of found) this.tell('rename', path);
+  }
+
+  /** After a name came, went or became another: watches what is there now. */
+  private follow(path: TreePath, found: TreePath[]): void {
+    const attr = this.walker.lstat(path);
+    const watched = this.directories.get(path);
+    const isThere = typeof attr !== 'string' && isDirectory(attr);
+    if (watched !== undefined) {
+      if (isThere && watched.ino === attr.ino && watched.dev === attr.dev) return;
+      this.unwatch(path);
+    }
+    if (isThere) this.watchDirectory(path, attr, found);
+  }
+
+  private tell(event: 'rename' | 'change', path: TreePath): void {
+    if (!this.closed) this.changed(event, this.at === ROOT ? path : rebase(path, this.at, ROOT));
+  }
+
+  private begin(path: TreePath, attr: Attr | undefined, happened: Changed): boolean {
+    let watcher: FSWatcher | 'absent' | 'unwalkable';
+    try {
+      watcher = this.walker.withDirectory(path, (name) => watch(name, { persistent: false, encoding: 'buffer' }));
+    } catch (error) {
+      // Of a directory below that this process may not read there is nothing to tell; one that is gone is told by its parent's watch.
+      if (path !== this.at && (codeOf(error) === 'EACCES' || codeOf(error) === 'ENOENT')) return false;
+      throw Refusal.of(error);
+    }
+    if (typeof watcher === 'string') return false;
+    watcher.on('change', (event, bytes) => {
+      if (!this.closed) happened(event as 'rename' | 'change', bytes === null ? ITSELF : fromBytes(bytes as Buffer));
+    });
+    watcher.on('error', (error) => this.fail(error));
+    this.directories.set(path, { watcher, ino: attr?.ino ?? 0n, dev: attr?.dev ?? 0n });
+    return true;
+  }
+
+  /** What goes wrong after the start has no caller to be thrown to. A directory that vanished is no fault. */
+  private fail(error: unknown): void {
+    if (this.closed || codeOf(error) === 'ENOENT') return;
+    if (this.failed === undefined) throw error;
+    this.failed(Refusal.of(error));
+  }
+
+  private entries(path: TreePath): readonly LowerEntry[] {
+    try {
+      return this.walker.list(path);
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === 'ENOENT' || code === 'ENOTDIR') return [];
+      throw error;
+    }
+  }
+
+  private unwatch(from: TreePath): void {
+    for (const [path, { watcher }] of this.directories) {
+      if (!isWithin(path, from)) continue;
+      this.directories.delete(path);
+      watcher.close();
+    }
+  }
+}
+
+function isDirectory(attr: Attr): boolean {
+  return typeOf(attr.mode) === 'directory';
+}
