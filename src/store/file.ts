@@ -1,0 +1,51 @@
+import { closeSync, constants, fdatasyncSync, fsyncSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
+import { Refusal } from '../core/refusal.ts';
+
+/** Calls on files that do not do all at once what they are asked. */
+
+/** pread(2) until `length` bytes are there or the file ends. */
+export function readFully(fd: number, into: Uint8Array, offset: number, length: number, position: number): number {
+  let got = 0;
+  while (got < length) {
+    const count = readSync(fd, into, offset + got, length - got, position + got);
+    if (count === 0) break;
+    got += count;
+  }
+  return got;
+}
+
+/** pwrite(2) of what `bytes` has from `from` on: at least one byte, maybe not all; gives how many. */
+export function writeSome(fd: number, bytes: Uint8Array, from: number, position: number): number {
+  const written = writeSync(fd, bytes, from, bytes.length - from, position);
+  if (written === 0) throw new Refusal('EIO', { reason: 'the file system wrote nothing' });
+  return written;
+}
+
+/** Writes a new file of exactly these bytes, mode 0600; where that fails nothing is left of it. */
+export function writeNew(path: string, bytes: Uint8Array, { through }: { through: boolean }): void {
+  const fd = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, 0o600);
+  try {
+    for (let at = 0; at < bytes.length;) at += writeSome(fd, bytes, at, at);
+    if (through) fdatasyncSync(fd);
+  } catch (error) {
+    unlinkSync(path);
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Makes the names in a directory survive a power cut. */
+export function syncDirectory(path: string): void {
+  const fd = openSync(path, constants.O_RDONLY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Whether `error` is node's for the errno name `code`. */
+export function hasCode(error: unknown, code: string): boolean {
+  return (error as { code?: unknown } | null)?.code === code;
+}

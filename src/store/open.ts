@@ -1,0 +1,188 @@
+import {
+  constants, existsSync, fstatSync, mkdirSync, openSync, readdirSync, renameSync, rmdirSync, statSync, unlinkSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { Refusal } from '../core/refusal.ts';
+import { MemoryBlobs } from './blob.ts';
+import { DiskBytes, MemoryBytes } from './bytes.ts';
+import { belongs, readCheckpoint, readCheckpointData, writeCheckpoint } from './checkpoint.ts';
+import { SessionError } from './fault.ts';
+import { hasCode, syncDirectory, writeNew } from './file.ts';
+import { readHeader } from './header.ts';
+import { LiveStore } from './live.ts';
+import { takeLock } from './lock.ts';
+import type { Lock } from './lock.ts';
+import { Log, headerLine } from './log.ts';
+import type { Durability, Header, StoreLimits } from './store.ts';
+import { Vault } from './vault.ts';
+
+/**
+ * A session directory (mode 0700, files 0600):
+ *
+ *     log.jsonl     the log            lock          who writes (lock.ts)
+ *     blobs/        vault.ts           checkpoint    a cache of the folded state (checkpoint.ts)
+ */
+export const LOG_NAME = 'log.jsonl';
+const BLOBS_NAME = 'blobs';
+const CHECKPOINT_NAME = 'checkpoint';
+
+/** Some 40 million events, and what a long build may write; a runaway program ends here before the disk does. */
+export const DIRECTORY_LIMITS: StoreLimits = { logBytes: 8 * 1024 ** 3, blobBytes: 256 * 1024 ** 3 };
+/** What a process may hold of a session in memory. */
+export const MEMORY_LIMITS: StoreLimits = { logBytes: 1024 ** 3, blobBytes: 4 * 1024 ** 3 };
+
+/** A store that lives as long as the process. */
+export function createMemoryStore(options: { header: Header; limits?: Partial<StoreLimits> }): LiveStore {
+  const limits = { ...MEMORY_LIMITS, ...options.limits };
+  const log = Log.create(LOG_NAME, options.header, new MemoryBytes(), limits.logBytes);
+  return new LiveStore(log, new MemoryBlobs(limits.blobBytes), { durability: 'memory', readOnly: false });
+}
+
+export interface DirectoryStoreOptions {
+  readonly directory: string;
+  /** Line 1 of the log if the session is new. An existing one must have the same `root`. Without: it must exist. */
+  readonly header?: Header;
+  /** Default `flush`. */
+  readonly durability?: Durability;
+  readonly limits?: Partial<StoreLimits>;
+  /** Takes no lock and writes nothing: for reading beside a live writer. */
+  readonly readOnly?: boolean;
+}
+
+/**
+ * Opens the session in a directory, or makes it. Throws `LockedSessionError` where a live process writes it,
+ * `CorruptLogError` where its log is damaged, `SessionError` where the directory is not what was asked for. Where it
+ * throws, the directory is as it was.
+ */
+export function openDirectoryStore(options: DirectoryStoreOptions): LiveStore {
+  try {
+    return options.readOnly === true ? openReader(options) : openOrMake(options);
+  } catch (error) {
+    throw nameDirectory(error, options.directory);
+  }
+}
+
+function openOrMake(options: DirectoryStoreOptions): LiveStore {
+  const { directory } = options;
+  if (options.header === undefined && !existsSync(directory)) throw noSession(directory);
+  const made = mkdirSync(directory, { recursive: true, mode: 0o700 });
+  let lock: Lock | undefined;
+  try {
+    lock = takeLock(directory);
+    return openWriter(options, lock);
+  } catch (error) {
+    lock?.release();
+    if (made !== undefined) removeMade(directory, made);
+    throw error;
+  }
+}
+
+function openReader(options: DirectoryStoreOptions): LiveStore {
+  if (!existsSync(join(options.directory, LOG_NAME))) throw noSession(options.directory);
+  return openParts(options, { writable: false, release: () => undefined });
+}
+
+function openWriter(options: DirectoryStoreOptions, lock: Lock): LiveStore {
+  const { directory, header } = options, path = join(directory, LOG_NAME);
+  const isNew = !existsSync(path) || (header !== undefined && statSync(path).size === 0);
+  if (isNew) {
+    if (header === undefined) throw noSession(directory);
+    refuseForeign(directory);
+    writeNew(path + '.part', headerLine(header), { through: options.durability === 'fsync' });
+    renameSync(path + '.part', path);
+    if (options.durability === 'fsync') syncDirectory(directory);
+  }
+  try {
+    return openParts(options, { writable: true, release: () => lock.release() });
+  } catch (error) {
+    if (isNew) unlinkSync(path);
+    throw error;
+  }
+}
+
+function openParts(options: DirectoryStoreOptions, access: { writable: boolean; release: () => void }): LiveStore {
+  const { directory } = options, { writable } = access;
+  const limits = { ...DIRECTORY_LIMITS, ...options.limits };
+  const checkpointPath = join(directory, CHECKPOINT_NAME);
+  const sink = openLog(directory, writable);
+  let vault: Vault | undefined;
+  try {
+    const { header, end } = readHeader(sink, directory, LOG_NAME);
+    const expected = options.header?.root;
+    if (expected !== undefined && header.root !== expected) {
+      throw new SessionError('ERR_SESSION_ROOT', directory, `belongs to root ${header.root}, not ${expected}`);
+    }
+    const path = join(directory, LOG_NAME);
+    const found = readCheckpoint(checkpointPath);
+    const checkpoint = found !== undefined && belongs(found, header, sink) ? found : undefined;
+    const log = Log.open(path, header, end, sink, limits.logBytes, checkpoint);
+    const blobs = vault = new Vault(join(directory, BLOBS_NAME), { limit: limits.blobBytes, writable });
+    if (writable) log.cutTorn();
+    let saved = checkpoint?.seq;
+    return new LiveStore(log, blobs, {
+      durability: options.durability ?? 'flush', readOnly: !writable,
+      surroundings: {
+        directory,
+        saveCheckpoint(seq, data) {
+          const { end, crc } = log.placeAfter(seq);
+          writeCheckpoint(checkpointPath, { session: header.session, seq, end, line: crc, offsets: log.offsets }, data);
+          blobs.saveCatalog();
+          saved = seq;
+        },
+        loadCheckpoint() {
+          if (saved === undefined) return undefined;
+          const data = readCheckpointData(checkpointPath, saved);
+          return data === undefined ? undefined : { seq: saved, data };
+        },
+        release: access.release,
+      },
+    });
+  } catch (error) {
+    sink.close();
+    vault?.close();
+    throw error;
+  }
+}
+
+function openLog(directory: string, writable: boolean): DiskBytes {
+  const fd = openSync(join(directory, LOG_NAME), writable ? constants.O_RDWR : constants.O_RDONLY);
+  return new DiskBytes(fd, fstatSync(fd).size);
+}
+
+/** A new session is made in an empty directory only, never among somebody's files. */
+function refuseForeign(directory: string): void {
+  const foreign = readdirSync(directory).find((name) => !/^(lock|log\.jsonl(\.part)?|blobs|checkpoint)(\.|$)/.test(name));
+  if (foreign === undefined) return;
+  throw new SessionError('ERR_NOT_A_SESSION', directory, `holds other files (${foreign}) and no ${LOG_NAME}`);
+}
+
+/** Removes the directories that were made for a session which could not be; others' files in them stay. */
+function removeMade(directory: string, made: string): void {
+  for (let path = resolve(directory); ; path = dirname(path)) {
+    try {
+      rmdirSync(path);
+    } catch (error) {
+      if (!hasCode(error, 'ENOTEMPTY') && !hasCode(error, 'ENOENT')) throw error;
+      return;
+    }
+    if (path === resolve(made)) return;
+  }
+}
+
+function noSession(directory: string): SessionError {
+  return new SessionError('ERR_NO_SESSION', directory, 'no session is there');
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  EEXIST: 'is not a directory', ENOTDIR: 'is not a directory', EACCES: 'permission denied', EPERM: 'permission denied',
+  EROFS: 'is on a read-only file system', ENOSPC: 'no space left for it', EDQUOT: 'quota exceeded',
+};
+
+/** A fault of the system while opening, as an error that says for which session. */
+function nameDirectory(error: unknown, directory: string): unknown {
+  const code = error instanceof Refusal || error instanceof Error ? (error as { code?: unknown }).code : undefined;
+  if (typeof code !== 'string' || !/^E[A-Z0-9]+$/.test(code)) return error;
+  return new SessionError('ERR_SESSION_DIRECTORY', directory, `${WORDS[code] ?? 'cannot be used'} (${code})`, {
+    cause: error,
+  });
+}
