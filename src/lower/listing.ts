@@ -95,7 +95,8 @@ function looked(directory: string | Buffer, name: string): LowerEntry[] {
   return stats === undefined ? [] : [{ name, type: typeOf(Number(stats.mode)) }];
 }
 
-function typeOfDirent(dirent: Dirent): NodeType {
+/** The type that a directory entry tells. Throws TypeError where it tells none. */
+export function typeOfDirent(dirent: Dirent): NodeType {
   if (dirent.isFile()) return 'file';
   if (dirent.isDirectory()) return 'directory';
   if (dirent.isSymbolicLink()) return 'symlink';
