@@ -1,4 +1,4 @@
-import type { PathName } from '../../core/path.ts';
+import { toBytes, type PathName } from '../../core/path.ts';
 import { Refusal } from '../../core/refusal.ts';
 import { typeOf } from '../../core/attr.ts';
 import type { System } from '../system.ts';
@@ -30,8 +30,24 @@ const NOT_EMPTY = new Set(['ENOTEMPTY', 'EEXIST', 'EPERM']);
 
 export type Callback = (error?: unknown) => void;
 
-/** The calls that remove, over `system`. */
-export function removals(system: System) {
+/** The face as its users see it and may have patched it. */
+export interface Exported {
+  rmdirSync?(path: PathArgument): void;
+}
+
+/** The calls that remove, over `system`. Emptied directories go through the exported `rmdirSync`, as node has it. */
+export function removals(system: System, exported: Exported = {}) {
+  const now: Remover = {
+    system,
+    rmdir(path) {
+      const patched = exported.rmdirSync;
+      if (patched === undefined || patched === rmdirSync) return refused(() => system.rmdir(path));
+      patched(path.isWellFormed() ? path : toBytes(path));
+      return undefined;
+    },
+  };
+  const later: Remover = { system, rmdir: (path) => refused(() => system.rmdir(path)) };
+
   function* rmSteps(path: PathName, options: RmOptions, face: Face): Steps<void> {
     const attr = lookedUp(system, path, { follow: false });
     if (attr instanceof Refusal) {
@@ -42,18 +58,19 @@ export function removals(system: System) {
     }
     const isDirectory = typeOf(attr.mode) === 'directory';
     if (isDirectory && !options.recursive) throw systemError('ERR_FS_EISDIR', 'rm', 'EISDIR', 'is a directory', path);
-    yield* removeEntry(system, path, isDirectory, options);
+    yield* removeEntry(face === 'sync' ? now : later, path, isDirectory, options);
   }
 
-  function* rmdirSteps(path: PathName, options: RmdirOptions, looks: 'lstat' | 'stat'): Steps<void> {
+  function* rmdirSteps(path: PathName, options: RmdirOptions, face: Face | 'promise'): Steps<void> {
     if (options.recursive) {
+      const looks = face === 'promise' ? 'stat' : 'lstat';
       const attr = lookedUp(system, path, { follow: looks === 'stat' });
       if (attr instanceof Refusal) throw nodeError(attr, looks, path);
       if (typeOf(attr.mode) === 'directory') {
         // The promise face looks through a symlink and then removes the link, as node's does.
         const entry = looks === 'stat' ? lookedUp(system, path, { follow: false }) : attr;
         if (entry instanceof Refusal) return;
-        return yield* removeEntry(system, path, typeOf(entry.mode) === 'directory', options);
+        return yield* removeEntry(face === 'sync' ? now : later, path, typeOf(entry.mode) === 'directory', options);
       }
     }
     const refusal = refused(() => system.rmdir(path));
@@ -72,14 +89,14 @@ export function removals(system: System) {
   }
 
   function rmdirSync(path: PathArgument, options?: Partial<RmdirOptions>): void {
-    settleNow(rmdirSteps(pathName(path), rmdirOptions(options), 'lstat'));
+    settleNow(rmdirSteps(pathName(path), rmdirOptions(options), 'sync'));
   }
 
   function rmdir(path: PathArgument, options: Partial<RmdirOptions> | undefined | Callback, callback?: Callback): void {
     if (typeof options === 'function') [callback, options] = [options, undefined];
     validateFunction(callback);
     const name = pathName(path);
-    callBack(settleLater(rmdirSteps(name, rmdirOptions(options), 'lstat')), callback, 'none');
+    callBack(settleLater(rmdirSteps(name, rmdirOptions(options), 'later')), callback, 'none');
   }
 
   const promises = {
@@ -87,17 +104,24 @@ export function removals(system: System) {
       await settleLater(rmSteps(pathName(path), rmOptions(options), 'later'));
     },
     async rmdir(path: PathArgument, options?: Partial<RmdirOptions>): Promise<void> {
-      await settleLater(rmdirSteps(pathName(path), rmdirOptions(options), 'stat'));
+      await settleLater(rmdirSteps(pathName(path), rmdirOptions(options), 'promise'));
     },
   };
   return { rm, rmSync, rmdir, rmdirSync, promises };
+}
+
+interface Remover {
+  readonly system: System;
+  /** Removes a directory that was emptied. */
+  rmdir(path: PathName): Refusal | undefined;
 }
 
 /**
  * Removes what is at `path`, and all beneath it first. What is gone by itself is no failure. Stops at the first entry
  * that cannot be removed; what was removed until then stays removed.
  */
-function* removeEntry(system: System, path: PathName, isDirectory: boolean, options: RmdirOptions): Steps<void> {
+function* removeEntry(remover: Remover, path: PathName, isDirectory: boolean, options: RmdirOptions): Steps<void> {
+  const { system } = remover;
   for (let attempt = 1; ; attempt++) {
     yield TURN;
     let refusal = isDirectory ? undefined : refused(() => system.unlink(path));
@@ -107,8 +131,8 @@ function* removeEntry(system: System, path: PathName, isDirectory: boolean, opti
       syscall = 'rmdir';
       refusal = refused(() => system.rmdir(path));
       if (refusal !== undefined && NOT_EMPTY.has(refusal.code)) {
-        yield* removeChildren(system, path, options);
-        refusal = refused(() => system.rmdir(path));
+        yield* removeChildren(remover, path, options);
+        refusal = remover.rmdir(path);
       }
     }
     if (refusal === undefined || refusal.code === 'ENOENT') return;
@@ -117,17 +141,17 @@ function* removeEntry(system: System, path: PathName, isDirectory: boolean, opti
   }
 }
 
-function* removeChildren(system: System, path: PathName, options: RmdirOptions): Steps<void> {
+function* removeChildren(remover: Remover, path: PathName, options: RmdirOptions): Steps<void> {
   let entries;
   try {
-    entries = system.readdir(path);
+    entries = remover.system.readdir(path);
   } catch (error) {
     const refusal = Refusal.of(error);
     if (refusal.code === 'ENOENT') return;
     throw nodeError(refusal, 'scandir', path);
   }
   const prefix = path.endsWith('/') ? path : `${path}/`;
-  for (const { name, type } of entries) yield* removeEntry(system, prefix + name as PathName, type === 'directory', options);
+  for (const { name, type } of entries) yield* removeEntry(remover, prefix + name as PathName, type === 'directory', options);
 }
 
 function lookedUp(system: System, path: PathName, options: { follow: boolean }) {

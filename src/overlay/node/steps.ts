@@ -86,3 +86,14 @@ function promisedAnswer(from: string): Error {
 function sleep(ms: number): void {
   if (ms > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
+
+/** What a search finds, as it finds it; the `undefined`s are its pauses for others. */
+export async function* sliced<T>(finding: Iterable<T | undefined>): AsyncGenerator<T, void, undefined> {
+  let since = performance.now();
+  for (const found of finding) {
+    if (found !== undefined) yield found;
+    if (performance.now() - since < SLICE_MS) continue;
+    await nextTurn();
+    since = performance.now();
+  }
+}
