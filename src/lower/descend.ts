@@ -68,8 +68,9 @@ export class HeldWalker implements Walker, HeldTree {
   }
 
   readlink(path: TreePath): string {
-    const directory = path === '' ? undefined : this.enter(parentOf(path));
-    if (directory === undefined) throw new Refusal('EINVAL');
+    if (path === '') throw new Refusal('EINVAL');
+    const directory = this.enter(parentOf(path));
+    if (directory === undefined) throw new Refusal('ENOENT');
     return fromBytes(readlinkSync(join(directory.prefix, checkedName(path)), 'buffer'));
   }
 

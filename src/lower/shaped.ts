@@ -21,7 +21,7 @@ type Name = string | Buffer;
 
 /** Those methods as they are called here; what they give is checked where it differs among implementations. */
 interface Methods {
-  lstatSync(path: Name, options: { bigint: true; throwIfNoEntry: false }): AnyStats | undefined;
+  lstatSync(path: Name, options: { bigint: true }): AnyStats;
   fstatSync(fd: number, options: { bigint: true }): AnyStats;
   readdirSync(path: Name, options: { withFileTypes: true } | { encoding: 'buffer' }): readonly (Dirent | string | Uint8Array)[];
   readlinkSync(path: Name, options: { encoding: 'buffer' }): string | Uint8Array;
@@ -48,7 +48,8 @@ const FILE_FLAGS = constants.O_RDONLY | ((constants.O_NOFOLLOW as number | undef
 
 /**
  * Any object with the synchronous methods of `node:fs` as a lower, from its directory `root` down: a memfs Volume, a
- * unionfs, another overlay's `fs`. Only methods that read are called. Each component is looked at before the next, so no symlink is
+ * unionfs, another overlay's `fs`. Only methods that read are called (access
+ * times are the object's own affair). Each component is looked at before the next, so no symlink is
  * followed; how well that holds while others change the object is up to the object. Throws TypeError that names the methods missing, and an error
  * with `code` ENOENT or ENOTDIR where `root` is no directory.
  */
@@ -273,10 +274,9 @@ class ShapedFile implements LowerFile {
 
 function lookUp(fs: Methods, name: Name): Attr | undefined {
   try {
-    const stats = fs.lstatSync(name, { bigint: true, throwIfNoEntry: false });
-    return stats === undefined ? undefined : shapedAttr(stats);
+    // Without `throwIfNoEntry`: to a unionfs an undefined is an answer, and it would ask no further layer.
+    return shapedAttr(fs.lstatSync(name, { bigint: true }));
   } catch (error) {
-    // Not every implementation knows `throwIfNoEntry`.
     if (isGone(error)) return undefined;
     throw error;
   }
