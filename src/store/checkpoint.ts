@@ -1,7 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, renameSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import type { Readable } from './bytes.ts';
-import { crc32 as shortCrc32 } from './crc.ts';
 import { hasCode, readFully, writeNew } from './file.ts';
 import { checkLine, crcOf, seqOf } from './line.ts';
 import type { LogPlace } from './log.ts';
@@ -51,7 +50,7 @@ export function writeCheckpoint(path: string, checkpoint: Checkpoint, data: stri
     checkpoint: 1, session, seq, end, line, bytes: body.length, data: crc32(body), ...offsets.upTo(seq),
   };
   const json = Buffer.from(JSON.stringify(head));
-  const sum = Buffer.from(shortCrc32(json, 0, json.length).toString(16).padStart(8, '0') + '\n');
+  const sum = Buffer.from(crc32(json).toString(16).padStart(8, '0') + '\n');
   writeNew(path + '.part', Buffer.concat([json, sum, body]), { through: false });
   renameSync(path + '.part', path);
 }
@@ -99,7 +98,7 @@ function readHead(fd: number, size: number): { head: Head; length: number } | un
   }
   const end = newline - 8;
   if (end <= 0) return undefined;
-  const sum = shortCrc32(bytes, 0, end).toString(16).padStart(8, '0');
+  const sum = crc32(bytes.subarray(0, end)).toString(16).padStart(8, '0');
   if (bytes.toString('latin1', end, newline) !== sum) return undefined;
   const head = JSON.parse(bytes.toString('utf8', 0, end)) as Head;
   if (head.checkpoint !== 1 || size !== newline + 1 + head.bytes) return undefined;

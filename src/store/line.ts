@@ -1,6 +1,6 @@
 import type { Hash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import type { Readable } from './bytes.ts';
-import { crc32 } from './crc.ts';
 
 /**
  * A line of a log: a JSON object whose last member is `"crc":"xxxxxxxx"`, then a newline. The crc is the crc32 of
@@ -17,7 +17,7 @@ const HEX = Buffer.from('0123456789abcdef');
 
 /** Ends the object at `bytes[start … end)` with its crc and a newline; gives the place after it. */
 export function sealLine(bytes: Uint8Array, start: number, end: number): number {
-  const sum = crc32(bytes, start, end);
+  const sum = crc32(bytes.subarray(start, end));
   for (let i = 0; i < 8; i++) bytes[end + i] = CRC_KEY[i]!;
   for (let i = 0; i < 8; i++) bytes[end + 8 + i] = HEX[(sum >>> (28 - 4 * i)) & 15]!;
   bytes[end + 16] = 0x22;
@@ -31,7 +31,7 @@ export function checkLine(bytes: Uint8Array, start: number, end: number): 'good'
   const tail = end - CRC_BYTES + 1;
   if (tail <= start || bytes[end - 1] !== 0x7d || bytes[end - 2] !== 0x22) return 'no crc';
   for (let i = 0; i < 8; i++) if (bytes[tail + i] !== CRC_KEY[i]) return 'no crc';
-  const sum = crc32(bytes, start, tail);
+  const sum = crc32(bytes.subarray(start, tail));
   for (let i = 0; i < 8; i++) if (bytes[tail + 8 + i] !== HEX[(sum >>> (28 - 4 * i)) & 15]) return 'bad crc';
   return 'good';
 }
@@ -97,6 +97,11 @@ export class LineReader {
         return false;
       }
     }
+  }
+
+  /** The current line. */
+  text(): string {
+    return this.bytes.toString('utf8', this.start, this.end);
   }
 
   /** sha256 state of everything from where the reader began up to the current line (at the end: of all whole lines). */

@@ -45,8 +45,8 @@ export function takeLock(directory: string): Lock {
 function acquire(directory: string, name: string, owner: Owner): Lock {
   const path = join(directory, name);
   const own = join(directory, `lock.${owner.nonce}.${randomBytes(6).toString('base64url')}`);
-  writeFileSync(own, JSON.stringify(owner) + '\n', { flag: 'wx', mode: 0o600 });
   try {
+    writeFileSync(own, JSON.stringify(owner) + '\n', { flag: 'wx', mode: 0o600 });
     for (;;) {
       if (linked(own, path)) return held(path, owner);
       const holder = readOwner(path);
@@ -161,7 +161,10 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Removes what dead contenders left behind. */
+/**
+ * Removes what dead contenders left behind. Done by the lock's holder alone: while it lives, a claim on any earlier lock
+ * gives nobody anything.
+ */
 function sweep(directory: string): void {
   for (const name of readdirSync(directory)) {
     if (!name.startsWith('lock.')) continue;

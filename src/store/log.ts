@@ -28,6 +28,18 @@ export interface LogPlace {
   readonly offsets: OffsetIndex;
 }
 
+export interface OpenLogOptions {
+  readonly header: Header;
+  /** Place after the header line. */
+  readonly end: number;
+  /** Most bytes the whole log may have. */
+  readonly limit: number;
+  /** Checks begin here. */
+  readonly from?: LogPlace;
+  /** Whether every line is parsed too: a right crc over what is no JSON takes intent. */
+  readonly parse?: boolean;
+}
+
 export class Log implements Readable {
   readonly header: Header;
   lastSeq: number;
@@ -67,15 +79,16 @@ export class Log implements Readable {
   }
 
   /**
-   * An existing log. Checks every line behind `from` (from the header on: seals too) and throws `CorruptLogError` at
-   * the first damage. A torn last line is left out of the log and counted in `tornBytes`; the sink keeps it.
+   * An existing log. Checks every line behind `from` (where that is not given, all lines and seals) and throws
+   * `CorruptLogError` at the first damage. A torn last line is left out and counted in `tornBytes`; the sink keeps it.
    */
-  static open(name: string, header: Header, headerEnd: number, sink: Growing, limit: number, from?: LogPlace): Log {
+  static open(name: string, sink: Growing, options: OpenLogOptions): Log {
+    const { header, end, limit, from } = options;
     const log = new Log(name, header, sink, limit, from?.offsets ?? new OffsetIndex());
-    if (from !== undefined) log.lastSeq = from.seq;
-    const hash = from === undefined ? createHash('sha256') : undefined;
-    if (hash !== undefined) hash.update(readAll(sink, 0, headerEnd));
-    log.#hash = log.#scan(from?.end ?? headerEnd, hash);
+    if (from !== undefined) {
+      log.lastSeq = from.seq;
+      log.#scan(from.end, undefined);
+    } else log.#hash = log.#scan(end, createHash('sha256').update(readAll(sink, 0, end)), options.parse);
     return log;
   }
 
@@ -199,7 +212,7 @@ export class Log implements Readable {
       if (!reader.next()) this.#damaged(seq, reader.position, 'seq gap', 'the file ends here');
       if (seq < first) continue;
       this.#check(reader, seq);
-      yield reader.bytes.toString('utf8', reader.start, reader.end);
+      yield reader.text();
     }
   }
 
@@ -229,13 +242,14 @@ export class Log implements Readable {
     return `sha256:${this.#hash.copy().update(this.#tail.subarray(0, this.#length)).digest('hex')}` as Version;
   }
 
-  #scan(position: number, hash: Hash | undefined): Hash | undefined {
+  #scan(position: number, hash: Hash | undefined, parse = false): Hash | undefined {
     const { size } = this.#sink;
     const reader = new LineReader(this.#sink, position, size, hash);
     while (reader.next()) {
       const seq = this.lastSeq + 1;
       this.#check(reader, seq);
       if (hash !== undefined) this.#checkSeal(reader, seq);
+      if (parse && !isJson(reader.text())) this.#damaged(seq, reader.position, 'not JSON');
       this.#offsets.add(seq, reader.position);
       this.lastSeq = seq;
     }
@@ -249,9 +263,7 @@ export class Log implements Readable {
     const state = checkLine(bytes, start, end);
     const found = seqOf(bytes, start, end);
     if (state === 'good' && found === seq) return;
-    if (state !== 'good') {
-      this.#damaged(seq, reader.position, isJson(bytes.toString('utf8', start, end)) ? state : 'not JSON');
-    }
+    if (state !== 'good') this.#damaged(seq, reader.position, isJson(reader.text()) ? state : 'not JSON');
     if (found < 0) this.#damaged(seq, reader.position, 'no seq');
     this.#damaged(seq, reader.position, found > seq ? 'seq gap' : 'seq repeated', `seq ${found} where ${seq} belongs`);
   }
@@ -303,7 +315,9 @@ function sealIn(bytes: Buffer, start: number, end: number): string | undefined {
   if (end - start > SEAL_LINE_BYTES) return undefined;
   const line = bytes.subarray(start, end);
   if (line.indexOf(SEAL_MARK) < 0) return undefined;
-  const event = JSON.parse(line.toString('utf8')) as { op?: unknown; hash?: unknown };
+  const text = line.toString('utf8');
+  if (!isJson(text)) return undefined;
+  const event = JSON.parse(text) as { op?: unknown; hash?: unknown };
   return event.op === 'seal' ? String(event.hash) : undefined;
 }
 

@@ -12,7 +12,7 @@ import { readHeader } from './header.ts';
 import { LiveStore } from './live.ts';
 import { takeLock } from './lock.ts';
 import type { Lock } from './lock.ts';
-import { Log, headerLine } from './log.ts';
+import { Log, baseSeq, headerLine } from './log.ts';
 import type { Durability, Header, StoreLimits } from './store.ts';
 import { Vault } from './vault.ts';
 
@@ -23,7 +23,7 @@ import { Vault } from './vault.ts';
  *     blobs/        vault.ts           checkpoint    a cache of the folded state (checkpoint.ts)
  */
 export const LOG_NAME = 'log.jsonl';
-const BLOBS_NAME = 'blobs';
+export const BLOBS_NAME = 'blobs';
 const CHECKPOINT_NAME = 'checkpoint';
 
 /** Some 40 million events, and what a long build may write; a runaway program ends here before the disk does. */
@@ -90,7 +90,6 @@ function openWriter(options: DirectoryStoreOptions, lock: Lock): LiveStore {
     refuseForeign(directory);
     writeNew(path + '.part', headerLine(header), { through: options.durability === 'fsync' });
     renameSync(path + '.part', path);
-    if (options.durability === 'fsync') syncDirectory(directory);
   }
   try {
     return openParts(options, { writable: true, release: () => lock.release() });
@@ -115,7 +114,7 @@ function openParts(options: DirectoryStoreOptions, access: { writable: boolean; 
     const path = join(directory, LOG_NAME);
     const found = readCheckpoint(checkpointPath);
     const checkpoint = found !== undefined && belongs(found, header, sink) ? found : undefined;
-    const log = Log.open(path, header, end, sink, limits.logBytes, checkpoint);
+    const log = Log.open(path, sink, { header, end, limit: limits.logBytes, ...(checkpoint && { from: checkpoint }) });
     const blobs = vault = new Vault(join(directory, BLOBS_NAME), { limit: limits.blobBytes, writable });
     if (writable) log.cutTorn();
     let saved = checkpoint?.seq;
@@ -124,6 +123,7 @@ function openParts(options: DirectoryStoreOptions, access: { writable: boolean; 
       surroundings: {
         directory,
         saveCheckpoint(seq, data) {
+          if (seq <= baseSeq(header) || seq > log.lastSeq) throw new RangeError(`no event ${seq} to keep the state of`);
           const { end, crc } = log.placeAfter(seq);
           writeCheckpoint(checkpointPath, { session: header.session, seq, end, line: crc, offsets: log.offsets }, data);
           blobs.saveCatalog();
@@ -146,7 +146,26 @@ function openParts(options: DirectoryStoreOptions, access: { writable: boolean; 
 
 function openLog(directory: string, writable: boolean): DiskBytes {
   const fd = openSync(join(directory, LOG_NAME), writable ? constants.O_RDWR : constants.O_RDONLY);
-  return new DiskBytes(fd, fstatSync(fd).size);
+  return new LogFile(directory, fd, fstatSync(fd).size);
+}
+
+/** The first barrier reaches the log's name and its directory's too. */
+class LogFile extends DiskBytes {
+  #named = false;
+  readonly #directory: string;
+
+  constructor(directory: string, fd: number, size: number) {
+    super(fd, size);
+    this.#directory = directory;
+  }
+
+  override sync(): void {
+    super.sync();
+    if (this.#named) return;
+    syncDirectory(this.#directory);
+    syncDirectory(dirname(resolve(this.#directory)));
+    this.#named = true;
+  }
 }
 
 /** A new session is made in an empty directory only, never among somebody's files. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import type { Version } from '../core/version.ts';
 import type { Readable } from './bytes.ts';
-import { crc32 } from './crc.ts';
 
 /**
  * A pack: small blobs one after another in one file.
@@ -31,13 +31,13 @@ export function writeHead(bytes: Buffer, at: number, digest: Version, length: nu
   bytes.writeUInt32LE(RECORD_MAGIC_NUMBER, at);
   bytes.writeUInt32LE(length, at + 4);
   bytes.write(hexOf(digest), at + 8, 'hex');
-  bytes.writeUInt32LE(crc32(bytes, at, at + 40), at + 40);
+  bytes.writeUInt32LE(crc32(bytes.subarray(at, at + 40)), at + 40);
 }
 
 /** The record whose head is at `at`, or `undefined` where none is. Whether its content is there is not looked at. */
 export function readHead(bytes: Buffer, at: number): { digest: Version; length: number } | undefined {
   if (at + RECORD_BYTES > bytes.length || bytes.readUInt32LE(at) !== RECORD_MAGIC_NUMBER) return undefined;
-  if (crc32(bytes, at, at + 40) !== bytes.readUInt32LE(at + 40)) return undefined;
+  if (crc32(bytes.subarray(at, at + 40)) !== bytes.readUInt32LE(at + 40)) return undefined;
   const length = bytes.readUInt32LE(at + 4);
   if (length >= PACKED_BELOW_BYTES) return undefined;
   return { digest: `sha256:${bytes.toString('hex', at + 8, at + 40)}` as Version, length };

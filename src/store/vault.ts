@@ -3,7 +3,7 @@ import {
   closeSync, constants, existsSync, fdatasyncSync, fstatSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync,
   unlinkSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Refusal } from '../core/refusal.ts';
 import type { Version } from '../core/version.ts';
 import { BlobCache, checkLimit, copyPart, goneBlob, otherBlob } from './blob.ts';
@@ -121,13 +121,16 @@ export class Vault implements Blobs {
     this.#packDirty = false;
     for (const digest of this.#filesDirty) fdatasyncSync(this.#openFile(digest));
     this.#filesDirty = [];
-    if (this.#namesDirty) syncDirectory(this.#directory);
+    if (this.#namesDirty) {
+      syncDirectory(this.#directory);
+      syncDirectory(dirname(this.#directory));
+    }
     this.#namesDirty = false;
   }
 
   /** Writes a new catalog where opening would have much to scan without. */
   saveCatalog(): void {
-    if (this.#uncatalogued < UNCATALOGUED_BYTES || !this.#writable) return;
+    if (this.#uncatalogued < UNCATALOGUED_BYTES || !this.#writable || this.#length > 0) return;
     const covered = this.#packs.map((pack, i) => (i === this.#packs.length - 1 ? this.#start : pack.size));
     const bytes = this.#catalog.encode(covered, this.#known);
     const part = join(this.#directory, 'catalog.part');
@@ -139,6 +142,12 @@ export class Vault implements Blobs {
   }
 
   close(): void {
+    try {
+      this.saveCatalog();
+    } catch (error) {
+      // Only a cache: without it the next opening scans the packs.
+      Refusal.of(error);
+    }
     for (const pack of this.#packs) pack.close();
     for (const fd of this.#open.values()) closeSync(fd);
     this.#open.clear();
