@@ -15,6 +15,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { differences } from './ledger.ts';
 
 type Outcome = 'passed' | 'failed' | 'skipped' | 'touched';
 
@@ -128,7 +129,7 @@ function judge(results: ReadonlyMap<string, Result>, known: Known): Map<string, 
 async function runOne(test: string, subject: string): Promise<Result> {
   const file = join(suiteDir, test);
   const scratch = mkdtempSync(join(realpathSync(tmpdir()), 'conformance-'));
-  const testDir = join(scratch, 'dir'), complaints = join(scratch, 'complaints');
+  const testDir = join(scratch, 'dir'), ledger = join(scratch, 'ledger');
   mkdirSync(testDir);
   utimesSync(testDir, 0, 0);
   const { ctimeMs } = statSync(testDir);
@@ -142,9 +143,9 @@ async function runOne(test: string, subject: string): Promise<Result> {
     NODE_OPTIONS: `--require ${join(here, 'preload.cjs')}`,
     CONFORMANCE_SUBJECT: subject,
     CONFORMANCE_SUITE: suiteDir,
-    CONFORMANCE_COMPLAINTS: complaints,
+    CONFORMANCE_LEDGER: ledger,
   });
-  const touched = touchedBy(subject, { testDir, ctimeMs, complaints });
+  const touched = touchedBy(subject, { testDir, ctimeMs, ledger });
   rmSync(scratch, { recursive: true, force: true });
   const seconds = (Date.now() - started) / 1000;
   if (code !== 0) {
@@ -157,16 +158,14 @@ async function runOne(test: string, subject: string): Promise<Result> {
 
 /**
  * What happened to the real directory, if something did. ctime moves with any change of the directory, a name made
- * and removed again included. A subject that itself fills the directory keeps its own account of it, in `complaints`.
+ * and removed again included. A subject that itself fills the directory keeps a ledger of what it made.
  */
-function touchedBy(subject: string, { testDir, ctimeMs, complaints }: {
-  testDir: string; ctimeMs: number; complaints: string;
-}): string | undefined {
-  const name = basename(subject, '.cjs');
-  if (name === 'real') return undefined;
-  if (name !== 'filled') return statSync(testDir).ctimeMs === ctimeMs ? undefined : `left there: ${readdirSync(testDir).join(' ')}`;
-  const text = statSync(complaints, { throwIfNoEntry: false }) === undefined ? '' : readFileSync(complaints, 'utf8');
-  return text === '' ? undefined : text;
+function touchedBy(subject: string, { testDir, ctimeMs, ledger }: { testDir: string; ctimeMs: number; ledger: string }): string | undefined {
+  switch (basename(subject, '.cjs')) {
+    case 'real': return undefined;
+    case 'filled': return differences(testDir, ledger)[0];
+    default: return statSync(testDir).ctimeMs === ctimeMs ? undefined : `left there: ${readdirSync(testDir).join(' ')}`;
+  }
 }
 
 async function runProcess(args: string[], env: Record<string, string>): Promise<{ code: number | string; output: string }> {
