@@ -26,7 +26,7 @@ export class MemoryBytes implements Growing {
   readonly #chunks: { readonly start: number; readonly bytes: Uint8Array }[] = [];
 
   append(bytes: Uint8Array): void {
-    this.#chunks.push({ start: this.size, bytes: bytes.slice() });
+    this.#chunks.push({ start: this.size, bytes: new Uint8Array(bytes) });
     this.size += bytes.length;
   }
 

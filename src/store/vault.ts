@@ -269,8 +269,8 @@ export class Vault implements Blobs {
   #readPacked(digest: Version, place: Known): Uint8Array {
     const { pack, at, length } = place;
     const bytes = new Uint8Array(length);
-    if (pack === this.#packs.length - 1 && at >= this.#start) {
-      bytes.set(this.#tail!.subarray(at - this.#start, at - this.#start + length));
+    if (this.#tail !== undefined && pack === this.#packs.length - 1 && at >= this.#start) {
+      bytes.set(this.#tail.subarray(at - this.#start, at - this.#start + length));
       return bytes;
     }
     const got = this.#packs[pack]!.read(bytes, 0, length, at);
