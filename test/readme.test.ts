@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { format } from 'node:util';
+import ts from 'typescript';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 const root = join(import.meta.dirname, '..');
@@ -10,6 +11,14 @@ const readme = readFileSync(join(root, 'README.md'), 'utf8');
 /** Programs of the README, each with the heading above it and what it says it prints. */
 const programs = [...readme.matchAll(/### (.+)\n(?:(?!###|```)[^\n]*\n)*```ts\n([^]*?)```\n```text\n([^]*?)```/g)]
   .map(([, title = '', code = '', output = '']) => ({ title, code, output }));
+
+/** Writes a program below the repository, where packages are found as in it and git looks away; gives the file's path. */
+function fileOf({ title, code }: { title: string; code: string }): string {
+  const file = join(root, '.cache/readme', `${title.replaceAll(/\W+/g, '-')}.ts`);
+  mkdirSync(join(file, '..'), { recursive: true });
+  writeFileSync(file, code.replaceAll(`'palimpsest'`, `'../../src/index.ts'`));
+  return file;
+}
 
 describe('README.md', () => {
   const home = process.cwd();
@@ -33,18 +42,24 @@ describe('README.md', () => {
     expect(programs.length).toBeGreaterThan(4);
   });
 
-  it.each(programs)('prints what it says: $title', async ({ title, code, output }) => {
-    // Below the repository, so that packages are found from there; git ignores it.
-    const file = join(root, '.cache/readme', `${title.replaceAll(/\W+/g, '-')}.ts`);
-    mkdirSync(join(file, '..'), { recursive: true });
-    writeFileSync(file, code.replaceAll(`'palimpsest'`, JSON.stringify(join(root, 'src/index.ts'))));
+  it('has programs that the compiler accepts', () => {
+    const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path)) as { config: object };
+    const { options } = ts.parseJsonConfigFileContent({ ...config, include: [] }, ts.sys, root);
+    const program = ts.createProgram(programs.map(fileOf), { ...options, noEmit: true });
+    const complaints = ts.getPreEmitDiagnostics(program).map(({ file, messageText }) =>
+      `${file?.fileName.replace(root, '')}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`);
+    expect(complaints.filter((line) => line.startsWith('/.cache/'))).toEqual([]);
+  });
+
+  it.each(programs)('prints what it says: $title', async (program) => {
+    const file = fileOf(program);
     const before = contents();
     const lines: string[] = [];
     vi.spyOn(console, 'log').mockImplementation((...words: unknown[]) => {
       lines.push(`${format(...words)}\n`);
     });
     await import(file);
-    expect(lines.join('')).toBe(output);
+    expect(lines.join('')).toBe(program.output);
     expect(contents()).toEqual(before);
   });
 
