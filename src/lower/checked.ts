@@ -68,7 +68,7 @@ export class CheckedWalker implements Walker {
   }
 
   withDirectory<T>(path: TreePath, use: (name: string | Buffer) => T): T | Absence {
-    return this.inDirectory(path, use);
+    return this.inDirectory(path, (name) => use(join(name, '/.')));
   }
 
   close(): void {

@@ -253,7 +253,7 @@ function isDirectory(stats: BigIntStats): boolean {
 /** The last name of `path`. A name that would lead elsewhere is a bug above, and must not get through. */
 function checkedName(path: TreePath): string {
   const name = nameOf(path);
-  if (name === '' || name === '.' || name === '..' || name.includes('\0')) {
+  if (name === '' || name === '.' || name === '..' || name.includes('\0') || path.charCodeAt(0) === 47) {
     throw new RangeError(`not a resolved path: ${JSON.stringify(path)}`);
   }
   return name;

@@ -12,7 +12,7 @@ export interface Walker {
   list(path: TreePath): readonly LowerEntry[];
   /** A descriptor of a regular file, open for reading and checked to be regular; anything else stays unopened. */
   open(path: TreePath): Opened | Attr | Absence;
-  /** Calls `use` with a name under which the system finds the directory `path` for the length of that call. */
+  /** Calls `use` with a name, `/.` at its end, under which the system finds the directory `path` during that call. */
   withDirectory<T>(path: TreePath, use: (name: string | Buffer) => T): T | Absence;
   close(): void;
 }

@@ -17,8 +17,8 @@ type Failed = Parameters<Lower['watch']>[3];
 
 interface WatchedDirectory {
   readonly watcher: FSWatcher;
-  readonly ino: bigint;
-  readonly dev: bigint;
+  /** As it was found; of a file's directory, which is not followed, undefined. */
+  readonly attr: Attr | undefined;
 }
 
 /**
@@ -81,20 +81,27 @@ export class TreeWatch {
 
   private happened(path: TreePath, event: 'rename' | 'change', name: string): void {
     if (name === ITSELF) {
-      // Of a directory further down its parent's watch has told already.
       if (path === this.at) this.changed(event, nameOf(path));
+      else if (event === 'rename') {
+        // It was removed or moved, which its parent's watch tells. Whatever has its place by now needs a watch of its own.
+        this.unwatch(path);
+        this.followed(path);
+      }
       return;
     }
     const child = childOf(path, name);
     this.tell(event, child);
-    if (event !== 'rename' || !this.recursive || this.closed) return;
+    if (event === 'rename' && this.recursive && !this.closed) this.followed(child);
+  }
+
+  private followed(path: TreePath): void {
     const found: TreePath[] = [];
     try {
-      this.follow(child, found);
+      this.follow(path, found);
     } catch (error) {
       this.fail(error);
     }
-    for (const path of found) this.tell('rename', path);
+    for (const below of found) this.tell('rename', below);
   }
 
   /** After a name came, went or became another: watches what is there now. */
@@ -103,7 +110,7 @@ export class TreeWatch {
     const watched = this.directories.get(path);
     const isThere = typeof attr !== 'string' && isDirectory(attr);
     if (watched !== undefined) {
-      if (isThere && watched.ino === attr.ino && watched.dev === attr.dev) return;
+      if (isThere && isSame(attr, watched.attr)) return;
       this.unwatch(path);
     }
     if (isThere) this.watchDirectory(path, attr, found);
@@ -127,7 +134,7 @@ export class TreeWatch {
       if (!this.closed) happened(event as 'rename' | 'change', bytes === null ? ITSELF : fromBytes(bytes as Buffer));
     });
     watcher.on('error', (error) => this.fail(error));
-    this.directories.set(path, { watcher, ino: attr?.ino ?? 0n, dev: attr?.dev ?? 0n });
+    this.directories.set(path, { watcher, attr });
     return true;
   }
 
@@ -159,4 +166,9 @@ export class TreeWatch {
 
 function isDirectory(attr: Attr): boolean {
   return typeOf(attr.mode) === 'directory';
+}
+
+/** An inode number alone may be another's by now. */
+function isSame(a: Attr, b: Attr | undefined): boolean {
+  return a.ino === b?.ino && a.dev === b.dev && a.birthtime === b.birthtime;
 }
