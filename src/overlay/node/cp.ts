@@ -9,8 +9,9 @@ import {
   callMode, incompatibleOptions, pathName, validateBoolean, validateFunction, validateObject, type PathArgument,
 } from './arguments.ts';
 import { invalidType, nodeError } from './errors.ts';
+import { conclude, settled } from './lift.ts';
 import type { Callback } from './rm.ts';
-import { callBack, settleLater, settleNow, TURN, type Face, type Steps } from './steps.ts';
+import { settleLater, settleNow, TURN, type Face, type Steps } from './steps.ts';
 import { systemError, type SystemErrorCode } from './system-error.ts';
 
 /** `fs.cp` in all its faces. Content is shared, not copied: `System.copyFile` knows how. */
@@ -49,7 +50,8 @@ export function copies(system: System) {
   ): void {
     if (typeof options === 'function') [callback, options] = [options, undefined];
     validateFunction(callback);
-    callBack(settleLater(steps(source, destination, options, 'later')), callback, 'none');
+    const copying = steps(source, destination, options, 'later');
+    conclude(() => settleLater(copying), [], callback);
   }
 
   function steps(source: PathArgument, destination: PathArgument, options: unknown, face: Face): Steps<void> {
@@ -59,7 +61,7 @@ export function copies(system: System) {
 
   const promises = {
     async cp(source: PathArgument, destination: PathArgument, options?: Partial<CopyOptions>): Promise<void> {
-      await settleLater(steps(source, destination, options, 'later'));
+      await settled(() => settleLater(steps(source, destination, options, 'later')), []);
     },
   };
   return { cp, cpSync, promises };

@@ -8,7 +8,8 @@ import {
   encoded, getOptions, pathName, validateFunction, validateInteger, type Encoding, type PathArgument,
 } from './arguments.ts';
 import { dirent } from './dirent.ts';
-import { codedError, isFault, nodeError } from './errors.ts';
+import { codedError, nodeError } from './errors.ts';
+import { conclude, settled } from './lift.ts';
 
 /** `fs.opendir` in all its faces, and the `Dir` it gives. */
 
@@ -44,20 +45,12 @@ export function directories(system: System) {
   function opendir(path: PathArgument, options: OpenDirOptions | Encoding | undefined | DirCallback, callback?: DirCallback): void {
     if (typeof options === 'function') callback = options;
     validateFunction(callback, 'callback');
-    let dir: Dir;
-    try {
-      dir = opened(path, options);
-    } catch (error) {
-      if (!isFault(error)) throw error;
-      setImmediate(callback, error);
-      return;
-    }
-    setImmediate(callback, null, dir);
+    conclude(() => opened(path, options), [], callback);
   }
 
   const promises = {
     async opendir(path: PathArgument, options?: OpenDirOptions | Encoding): Promise<Dir> {
-      return opened(path, options);
+      return await settled(() => opened(path, options), []) as Dir;
     },
   };
   return { opendir, opendirSync, promises };

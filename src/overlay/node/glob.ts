@@ -11,7 +11,8 @@ import { pathName, validateFunction, validateObject, validateString, type PathAr
 import { expandBraces } from './braces.ts';
 import { dirent } from './dirent.ts';
 import { invalidType } from './errors.ts';
-import { callBack, settleLater, sliced, TURN, type Steps } from './steps.ts';
+import { conclude } from './lift.ts';
+import { settleLater, sliced, TURN, type Steps } from './steps.ts';
 
 /** `fs.glob` in all its faces, as Node 22 has it. */
 
@@ -34,10 +35,13 @@ export function globs(system: System) {
     return [...new Glob(system, pattern, options).find()].filter((found) => found !== undefined);
   }
 
-  function glob(pattern: string | readonly string[], options: GlobOptions | undefined | GlobCallback, callback?: GlobCallback): void {
+  function glob(
+    pattern: string | readonly string[], options: GlobOptions | undefined | GlobCallback, callback?: GlobCallback,
+  ): void {
     if (typeof options === 'function') [callback, options] = [options, undefined];
     validateFunction(callback);
-    callBack(settleLater(collected(new Glob(system, pattern, options).find())), callback, 'value');
+    const search = new Glob(system, pattern, options);
+    conclude(() => settleLater(collected(search.find())), [], callback);
   }
 
   async function* globLater(pattern: string | readonly string[], options?: GlobOptions): AsyncGenerator<Found, void, undefined> {
@@ -103,7 +107,7 @@ class Glob {
     this.#root = options.cwd === undefined || options.cwd === null ? '.' : pathName(options.cwd as PathArgument, 'options.cwd');
     this.#withFileTypes = Boolean(options.withFileTypes);
     this.#excludes = this.#exclusion(options.exclude);
-    this.#patterns = patternsOf(pattern).flatMap(expandBraces).map(parsed);
+    this.#patterns = patternsOf(pattern).flatMap(expandBraces).filter((text) => text !== '').map(parsed);
   }
 
   /** The matches, each once; `undefined` where others may have a turn. */

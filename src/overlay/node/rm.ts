@@ -4,7 +4,8 @@ import { typeOf } from '../../core/attr.ts';
 import type { System } from '../system.ts';
 import { pathName, validateBoolean, validateFunction, validateInt32, validateObject, validateUint32, type PathArgument } from './arguments.ts';
 import { nodeError } from './errors.ts';
-import { callBack, settleLater, settleNow, TURN, type Face, type Steps } from './steps.ts';
+import { conclude, settled } from './lift.ts';
+import { settleLater, settleNow, TURN, type Face, type Steps } from './steps.ts';
 import { systemError } from './system-error.ts';
 
 /** `fs.rm` and `fs.rmdir` in all their faces. */
@@ -85,7 +86,7 @@ export function removals(system: System, exported: Exported = {}) {
     if (typeof options === 'function') [callback, options] = [options, undefined];
     const name = pathName(path), checked = rmOptions(options);
     validateFunction(callback);
-    callBack(settleLater(rmSteps(name, checked, 'later')), callback, 'none');
+    conclude(() => settleLater(rmSteps(name, checked, 'later')), [], callback);
   }
 
   function rmdirSync(path: PathArgument, options?: Partial<RmdirOptions>): void {
@@ -95,16 +96,16 @@ export function removals(system: System, exported: Exported = {}) {
   function rmdir(path: PathArgument, options: Partial<RmdirOptions> | undefined | Callback, callback?: Callback): void {
     if (typeof options === 'function') [callback, options] = [options, undefined];
     validateFunction(callback);
-    const name = pathName(path);
-    callBack(settleLater(rmdirSteps(name, rmdirOptions(options), 'later')), callback, 'none');
+    const name = pathName(path), checked = rmdirOptions(options);
+    conclude(() => settleLater(rmdirSteps(name, checked, 'later')), [], callback);
   }
 
   const promises = {
     async rm(path: PathArgument, options?: Partial<RmOptions>): Promise<void> {
-      await settleLater(rmSteps(pathName(path), rmOptions(options), 'later'));
+      await settled(() => settleLater(rmSteps(pathName(path), rmOptions(options), 'later')), []);
     },
     async rmdir(path: PathArgument, options?: Partial<RmdirOptions>): Promise<void> {
-      await settleLater(rmdirSteps(pathName(path), rmdirOptions(options), 'promise'));
+      await settled(() => settleLater(rmdirSteps(pathName(path), rmdirOptions(options), 'promise')), []);
     },
   };
   return { rm, rmSync, rmdir, rmdirSync, promises };

@@ -64,14 +64,6 @@ export async function settleLater<T>(steps: Steps<T>): Promise<T> {
   }
 }
 
-/** Settles `promise` for a callback: what the callback throws is an uncaught exception, as after any node call. */
-export function callBack<T>(promise: Promise<T>, callback: (error: unknown, value?: T) => void, results: 'value' | 'none'): void {
-  promise.then(
-    (value) => results === 'none' ? process.nextTick(callback, null) : process.nextTick(callback, null, value),
-    (error: unknown) => process.nextTick(callback, error),
-  );
-}
-
 /** Fails the step that waits, so that its `finally` runs. */
 function rejectStep(steps: Steps<unknown>, error: unknown): never {
   steps.throw(error);

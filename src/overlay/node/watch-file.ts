@@ -6,6 +6,7 @@ import type { PathName } from '../../core/path.ts';
 import { Refusal } from '../../core/refusal.ts';
 import type { System } from '../system.ts';
 import { pathName, validateFunction, validateUint32, type PathArgument } from './arguments.ts';
+import { statsAs } from './stats.ts';
 
 /** `fs.watchFile` and `fs.unwatchFile`: a look at a path every so often, whatever changed it. */
 
@@ -18,8 +19,6 @@ export interface WatchFileOptions {
 
 type AnyStats = Stats | BigIntStats;
 export type StatsListener = (current: AnyStats, previous: AnyStats) => void;
-/** Makes what a listener gets. */
-export type ToStats = (attr: Attr, bigint: boolean) => AnyStats;
 
 /** Node's default. */
 const INTERVAL_MS = 5007;
@@ -30,7 +29,7 @@ const NOTHING: Attr = {
 };
 
 /** The calls that watch by looking, over `system`. All that watch one path share one watcher. */
-export function fileWatches(system: System, toStats: ToStats) {
+export function fileWatches(system: System) {
   const watchers = new Map<string, StatWatcher>();
 
   function watchFile(path: PathArgument, options: WatchFileOptions | null | undefined | StatsListener, listener?: StatsListener): StatWatcher {
@@ -46,8 +45,7 @@ export function fileWatches(system: System, toStats: ToStats) {
     else {
       validateUint32(interval, 'interval');
       watcher = new StatWatcher(() => system.mustStat(name, { follow: true, repeated: true }), {
-        interval, persistent: Boolean(persistent), toStats: (attr) => toStats(attr, Boolean(bigint)),
-        stopped: () => { watchers.delete(name); },
+        interval, persistent: Boolean(persistent), bigint: Boolean(bigint), stopped: () => { watchers.delete(name); },
       });
       watchers.set(name, watcher);
     }
@@ -79,7 +77,7 @@ const REMOVE_USER = Symbol('remove user');
 interface Looks {
   readonly interval: number;
   readonly persistent: boolean;
-  readonly toStats: (attr: Attr) => AnyStats;
+  readonly bigint: boolean;
   readonly stopped: () => void;
 }
 
@@ -90,7 +88,7 @@ interface Looks {
  */
 export class StatWatcher extends EventEmitter {
   readonly #look: () => Attr;
-  readonly #toStats: (attr: Attr) => AnyStats;
+  readonly #bigint: boolean;
   readonly #stopped: () => void;
   #timer: NodeJS.Timeout | undefined;
   #previous: Attr;
@@ -100,10 +98,10 @@ export class StatWatcher extends EventEmitter {
   #users = 1;
   #referenced = 1;
 
-  constructor(look: () => Attr, { interval, persistent, toStats, stopped }: Looks) {
+  constructor(look: () => Attr, { interval, persistent, bigint, stopped }: Looks) {
     super();
     this.#look = look;
-    this.#toStats = toStats;
+    this.#bigint = bigint;
     this.#stopped = stopped;
     // Looked at before the call returns: a change right after it is never missed.
     const first = this.#seen();
@@ -164,7 +162,8 @@ export class StatWatcher extends EventEmitter {
   }
 
   #tell(current: Attr, previous = this.#previous): void {
-    this.emit('change', this.#toStats(current), this.#toStats(previous));
+    const options = { bigint: this.#bigint };
+    this.emit('change', statsAs(current, options), statsAs(previous, options));
   }
 
   #seen(): Attr | string {
