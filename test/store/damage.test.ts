@@ -1,0 +1,292 @@
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import type { Refusal } from '../../src/core/refusal.ts';
+import { CorruptLogError, SessionError } from '../../src/store/fault.ts';
+import { openDirectoryStore } from '../../src/store/open.ts';
+import { verifyBlobs, verifyLog } from '../../src/store/verify.ts';
+import { HEADER, blob, digestOf, eventJson, scratch, thrown } from './session.ts';
+
+/** A line with the crc that belongs to it. */
+function line(json: string): string {
+  return `${json},"crc":"${crc32(json).toString(16).padStart(8, '0')}"}\n`;
+}
+
+const HEADER_LINE = line(JSON.stringify(HEADER).slice(0, -1));
+
+function sealLine(seq: number, before: string): string {
+  return line(`{"seq":${seq},"time":"2026-11-30T20:00:00.000Z","actor":"main","op":"seal","hash":"${digestOf(Buffer.from(before))}"`);
+}
+
+/** A log of `count` events, with a seal every seventh. */
+function logOf(count: number): string {
+  let log = HEADER_LINE;
+  for (let seq = 1; seq <= count; seq++) log += seq % 7 === 0 ? sealLine(seq, log) : line(eventJson(seq));
+  return log;
+}
+
+/** A session directory with this log. */
+function sessionWith(log: string | Uint8Array, directory = join(scratch(), 's')): string {
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, 'log.jsonl'), log);
+  return directory;
+}
+
+function linesOf(directory: string): string[] {
+  const store = openDirectoryStore({ directory, readOnly: true });
+  const lines = [...store.read()];
+  store.close();
+  return lines;
+}
+
+describe('the example log of the format', () => {
+  const example = readFileSync(join(import.meta.dirname, 'example.jsonl'));
+
+  it('has right crcs and seals for our reader, and is read line by line', () => {
+    const directory = sessionWith(example);
+    const lines = example.toString().trimEnd().split('\n');
+    expect(verifyLog(directory)).toEqual({
+      goodSeq: 17, goodBytes: example.length, tornBytes: 0, damage: undefined });
+    expect(linesOf(directory)).toEqual(lines.slice(1));
+  });
+
+  it('is written byte for byte by our writer', () => {
+    const lines = example.toString().trimEnd().split('\n');
+    const { crc: _, ...header } = JSON.parse(lines[0] as string) as typeof HEADER & { crc: string };
+    const store = openDirectoryStore({ directory: join(scratch(), 's'), header });
+    for (const text of lines.slice(1)) {
+      const { op, hash } = JSON.parse(text) as { op: string; hash?: string };
+      if (op === 'seal') expect(store.sealHash()).toBe(hash);
+      store.append(text.slice(0, -18));
+    }
+    store.close();
+    expect(readFileSync(join(store.directory as string, 'log.jsonl'))).toEqual(example);
+  });
+});
+
+describe('a torn log', () => {
+  it('is cut to its whole lines, wherever in its last 8 KiB it ends', () => {
+    const log = Buffer.from(logOf(90)), directory = sessionWith(log);
+    const all = log.toString().trimEnd().split('\n').slice(1);
+    const headerEnd = Buffer.byteLength(HEADER_LINE);
+    expect(log.length).toBeGreaterThan(8192 + headerEnd);
+    for (let cut = log.length - 8192; cut < log.length; cut++) {
+      sessionWith(log.subarray(0, cut), directory);
+      const whole = log.lastIndexOf(10, cut - 1) + 1, isWriter = cut % 16 === 0;
+      const store = openDirectoryStore({ directory, header: HEADER, readOnly: !isWriter });
+      expect(store.tornBytes).toBe(cut - whole);
+      const lines = [...store.read()];
+      expect(lines.join('\n')).toBe(all.slice(0, lines.length).join('\n'));
+      expect(headerEnd + Buffer.byteLength(lines.join('\n')) + 1).toBe(whole);
+      if (isWriter) {
+        expect(statSync(join(directory, 'log.jsonl')).size).toBe(whole);
+        store.append(eventJson(store.lastSeq + 1));
+        store.flush();
+        expect(linesOf(directory)).toHaveLength(lines.length + 1);
+      }
+      store.close();
+    }
+  });
+
+  it('is left as it is by a reader, and only its whole lines are read', () => {
+    const log = logOf(5) + '{"seq":6,"ti', directory = sessionWith(log);
+    const store = openDirectoryStore({ directory, readOnly: true });
+    expect(store.tornBytes).toBe(12);
+    expect(store.lastSeq).toBe(5);
+    expect(verifyLog(directory)).toMatchObject({ goodSeq: 5, tornBytes: 12, damage: undefined });
+    store.close();
+    expect(readFileSync(join(directory, 'log.jsonl'), 'utf8')).toBe(log);
+  });
+
+  it('with less than a header is an error that says so, and stays as it is', () => {
+    for (let cut = 1; cut < HEADER_LINE.length; cut += 9) {
+      const directory = sessionWith(HEADER_LINE.slice(0, cut));
+      expect(thrown(() => openDirectoryStore({ directory, header: HEADER }))).toMatchObject({
+        code: 'ERR_CORRUPT_LOG', line: 1, goodSeq: undefined });
+      expect(statSync(join(directory, 'log.jsonl')).size).toBe(cut);
+    }
+  });
+
+  it('of no bytes at all is a session whose making was cut short: it is made', () => {
+    const directory = sessionWith('');
+    openDirectoryStore({ directory, header: HEADER }).close();
+    expect(readFileSync(join(directory, 'log.jsonl'), 'utf8')).toBe(HEADER_LINE);
+  });
+});
+
+describe('a changed byte', () => {
+  it('anywhere in a log names its line, and nothing is changed by the finding', () => {
+    const log = Buffer.from(logOf(15)), directory = sessionWith(log);
+    const all = log.toString().trimEnd().split('\n').slice(1);
+    let lineNumber = 1;
+    for (let at = 0; at < log.length; at++) {
+      for (const mask of [0x01, 0x20, 0x80, log[at]! ^ 10]) {
+        if (mask === 0) continue;
+        const changed = Buffer.from(log);
+        changed[at]! ^= mask;
+        sessionWith(changed, directory);
+        if (at === log.length - 1) {
+          expect(linesOf(directory)).toEqual(all.slice(0, -1));
+          continue;
+        }
+        // A writer takes the lock first, which is most of its time here: every 16th byte does.
+        const readOnly = at % 16 !== 0;
+        const error = thrown(() => openDirectoryStore({ directory, header: HEADER, readOnly }));
+        if (error instanceof SessionError) {
+          expect(lineNumber).toBe(1);
+          expect(error).toMatchObject({ code: 'ERR_SESSION_FORMAT', message: expect.stringContaining('line 1') as string });
+        } else {
+          expect(error).toBeInstanceOf(CorruptLogError);
+          expect(error).toMatchObject({ line: lineNumber });
+          if (mask === 1) expect(verifyLog(directory).damage).toMatchObject({ line: lineNumber });
+        }
+        if (!readOnly) expect(readFileSync(join(directory, 'log.jsonl')).equals(changed)).toBe(true);
+      }
+      if (log[at] === 10) lineNumber++;
+    }
+  });
+
+  it('anywhere in a pack is EIO for that blob alone, whose digest it names, until the blob is put again', () => {
+    const directory = join(scratch(), 's');
+    const blobs = [blob(1, 0), blob(2, 30), blob(3, 1), blob(4, 200)];
+    const store = openDirectoryStore({ directory, header: HEADER });
+    for (const { bytes, digest } of blobs) store.putBlob(digest, bytes);
+    store.close();
+    const path = join(directory, 'blobs', '000000.pack'), pack = readFileSync(path);
+    let hurt = 0;
+    for (let at = 0; at < pack.length; at++) {
+      const changed = Buffer.from(pack);
+      changed[at]! ^= 1 << (at % 8);
+      writeFileSync(path, changed);
+      const opened = openDirectoryStore({ directory, header: HEADER });
+      const faults = blobs.filter(({ bytes, digest }) => {
+        try {
+          expect(opened.getBlob(digest)).toEqual(bytes);
+          return false;
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'EIO', reason: expect.stringContaining(digest) as string });
+          return true;
+        }
+      });
+      expect(faults.length).toBeLessThanOrEqual(1);
+      hurt += faults.length;
+      for (const { bytes, digest } of faults) {
+        expect(opened.hasBlob(digest)).toBe(false);
+        opened.putBlob(digest, bytes);
+      }
+      opened.close();
+      const again = openDirectoryStore({ directory, header: HEADER });
+      for (const { bytes, digest } of blobs) expect(again.getBlob(digest)).toEqual(bytes);
+      again.close();
+    }
+    expect(hurt).toBe(pack.length - 8);
+  });
+
+  it('in a catalogued blob is found at its first read and by verifying; a damaged catalog is done without', () => {
+    const directory = join(scratch(), 's');
+    const blobs = Array.from({ length: 150 }, (_, i) => blob(i, 60_000 + i));
+    const store = openDirectoryStore({ directory, header: HEADER });
+    for (const { bytes, digest } of blobs) store.putBlob(digest, bytes);
+    store.close();
+    expect([...verifyBlobs(directory)]).toEqual([]);
+    const path = join(directory, 'blobs', '000000.pack'), pack = readFileSync(path);
+    const { bytes, digest } = blobs[70] as { bytes: Uint8Array; digest: string };
+    pack[pack.indexOf(bytes) + 100]! ^= 1;
+    writeFileSync(path, pack);
+    const faults = [...verifyBlobs(directory)];
+    expect(faults.map((fault) => fault.digest)).toEqual([digest]);
+    expect((faults[0]?.fault as Refusal).reason).toBe(`blob ${digest} has other bytes than its digest says`);
+
+    const catalogPath = join(directory, 'blobs', 'catalog'), catalog = readFileSync(catalogPath);
+    for (let at = 0; at < catalog.length; at += 611) {
+      const changed = Buffer.from(catalog);
+      changed[at]! ^= 4;
+      writeFileSync(catalogPath, changed);
+      const opened = openDirectoryStore({ directory, readOnly: true });
+      expect(blobs.filter((entry) => !opened.hasBlob(entry.digest)).map((entry) => entry.digest)).toEqual([digest]);
+      opened.close();
+    }
+  });
+
+  it('in a blob of its own file is EIO that names the digest; so is a file that is gone or longer', () => {
+    const directory = join(scratch(), 's');
+    const { bytes, digest } = blob(1, 100_000);
+    const store = openDirectoryStore({ directory, header: HEADER });
+    store.putBlob(digest, bytes);
+    store.close();
+    const path = join(directory, 'blobs', digest.slice(7));
+    const changed = Buffer.from(bytes);
+    changed[77_777]! ^= 1;
+    for (const content of [changed, bytes.subarray(1), Buffer.concat([bytes, Buffer.from('x')])]) {
+      writeFileSync(path, content);
+      const opened = openDirectoryStore({ directory, header: HEADER });
+      expect(thrown(() => opened.readBlob(digest, new Uint8Array(4), 0, 4, 0))).toMatchObject({
+        code: 'EIO', reason: `blob ${digest} has other bytes than its digest says` });
+      opened.putBlob(digest, bytes);
+      expect(opened.getBlob(digest)).toEqual(bytes);
+      opened.close();
+    }
+    expect(readdirSync(join(directory, 'blobs'))).toEqual([digest.slice(7)]);
+  });
+});
+
+describe('a changed log', () => {
+  const lines = logOf(20).trimEnd().split('\n').map((text) => text + '\n');
+  const cases: readonly { what: string; change: (copy: string[]) => void; line: number; reason: string }[] = [
+    { what: 'a dropped line', change: (copy) => copy.splice(4, 1), line: 5, reason: 'seq gap' },
+    { what: 'a repeated line', change: (copy) => copy.splice(4, 0, copy[3]!), line: 5, reason: 'seq repeated' },
+    { what: 'two swapped lines', change: (copy) => copy.splice(4, 2, copy[5]!, copy[4]!), line: 5, reason: 'seq gap' },
+    { what: 'an inserted line', change: (copy) => copy.splice(4, 0, line('{"note":1')), line: 5, reason: 'no seq' },
+    { what: 'an empty line', change: (copy) => copy.splice(4, 0, '\n'), line: 5, reason: 'not JSON' },
+    { what: 'words', change: (copy) => copy.splice(4, 0, 'hello\n'), line: 5, reason: 'not JSON' },
+    { what: 'a line without a crc', change: (copy) => (copy[4] = eventJson(4) + '}\n'), line: 5, reason: 'no crc' },
+    { what: 'a line of another text', change: (copy) => (copy[4] = copy[4]!.replace('miss', 'mist')), line: 5, reason: 'bad crc' },
+    { what: 'a line of another text with its crc', change: (copy) => (copy[4] = line(eventJson(4, ',"x":1'))), line: 8, reason: 'seal mismatch' },
+    { what: 'a second header', change: (copy) => copy.push(HEADER_LINE), line: 22, reason: 'no seq' },
+  ];
+  for (const { what, change, line: at, reason } of cases) {
+    it(`by ${what} is refused with its line, the reason and how to salvage the lines before`, () => {
+      const copy = [...lines];
+      change(copy);
+      const directory = sessionWith(copy.join(''));
+      const error = thrown(() => openDirectoryStore({ directory, header: HEADER })) as CorruptLogError;
+      expect(error).toBeInstanceOf(CorruptLogError);
+      expect(error).toMatchObject({ line: at, reason, goodSeq: at - 2, goodBytes: Buffer.byteLength(copy.slice(0, at - 1).join('')) });
+      expect(error.message).toContain(`log.jsonl line ${at}: ${reason}`);
+      expect(error.message).toContain(`head -n ${at - 1}`);
+      expect(readdirSync(directory)).toEqual(['log.jsonl']);
+      const salvaged = sessionWith(copy.slice(0, at - 1).join(''));
+      expect(linesOf(salvaged)).toHaveLength(at - 2);
+    });
+  }
+
+  it('that is no JSON under a right crc is found by verifying', () => {
+    const directory = sessionWith(HEADER_LINE + line(eventJson(1)) + line('{"seq":2,oops'));
+    expect(verifyLog(directory).damage).toMatchObject({ line: 3, reason: 'not JSON' });
+  });
+});
+
+describe('a log of another kind', () => {
+  const cases = [
+    { what: 'a newer format', log: line('{"palimpsest":2,"session":"s"'), code: 'ERR_SESSION_FORMAT', words: 'format 2, newer than 1' },
+    { what: 'a newer format without crc', log: '{"palimpsest":3}\n', code: 'ERR_SESSION_FORMAT', words: 'format 3, newer than 1' },
+    { what: 'JSON of something else', log: '{"level":"info"}\n', code: 'ERR_NOT_A_SESSION', words: 'does not begin with {"palimpsest":1' },
+  ] as const;
+  for (const { what, log, code, words } of cases) {
+    it(`(${what}) is refused by name and left alone`, () => {
+      const directory = sessionWith(log);
+      const error = thrown(() => openDirectoryStore({ directory, header: HEADER }));
+      expect(error).toMatchObject({ code, message: expect.stringContaining(words) as string });
+      expect(readFileSync(join(directory, 'log.jsonl'), 'utf8')).toBe(log);
+    });
+  }
+
+  it('is never begun among other files', () => {
+    const directory = scratch();
+    copyFileSync(import.meta.filename, join(directory, 'notes.ts'));
+    expect(thrown(() => openDirectoryStore({ directory, header: HEADER }))).toMatchObject({
+      code: 'ERR_NOT_A_SESSION', message: expect.stringContaining('holds other files (notes.ts)') as string });
+    expect(readdirSync(directory)).toEqual(['notes.ts']);
+  });
+});
