@@ -57,6 +57,8 @@ export interface LowerBase {
   readonly rdev?: number;
   readonly mtime: Nanoseconds;
   readonly ctime: Nanoseconds;
+  readonly atime?: Nanoseconds;
+  readonly birthtime?: Nanoseconds;
   /** Known where the bytes were hashed. */
   readonly version?: Version;
   readonly target?: string;
@@ -140,6 +142,8 @@ interface Mutation extends Place {
   readonly lower?: LowerBase;
   /** The file has no name any more (open, unlinked): told for completeness, no part of the tree. */
   readonly unlinked?: true;
+  /** Device of a file born in the lower, where `path` may be a name it has lost and `ino` has to find it. */
+  readonly dev?: Inode;
 }
 
 /** New content: `blob` is the whole of it; `extents` are the ranges written, the rest stays as it was. */
@@ -215,12 +219,14 @@ export interface DeleteBody extends Mutation {
 
 export interface ChmodBody extends Mutation {
   readonly op: 'chmod';
+  readonly ino?: Inode;
   /** With type bits. */
   readonly mode: number;
 }
 
 export interface ChownBody extends Mutation {
   readonly op: 'chown';
+  readonly ino?: Inode;
   readonly uid: number;
   readonly gid: number;
   /** With type bits: chown(2) may clear setuid and setgid. */
@@ -230,6 +236,7 @@ export interface ChownBody extends Mutation {
 /** `mtime` is the time set; `ctime` when that happened. */
 export interface UtimesBody extends Mutation {
   readonly op: 'utimes';
+  readonly ino?: Inode;
   readonly atime: Nanoseconds;
   readonly ctime: Nanoseconds;
 }

@@ -19,7 +19,7 @@ export interface Observations {
   owner: Owner;
   readonly actors: Map<string, Trace>;
   /** Whose content mutation came last, at which event, and the last one before it by anybody else. */
-  change: { actor: string; seq: number; other: number };
+  change: { actor: string | undefined; seq: number; other: number };
   /** What the last observing event found in its place: while it is unpublished it may come again, grown. */
   last: { seq: number; seen: Seen | undefined; stat: StatLook | undefined; link: LinkLook | undefined };
 }
@@ -86,7 +86,7 @@ export interface ReadSetRow {
 const NEVER = 0;
 const UNSEEN: Observation = Object.freeze({ kind: 'unseen' });
 /** The actor of changes that are nobody's own: what a discard or an undo brings back, its caller has not seen. */
-const NOBODY = '';
+const NOBODY = undefined;
 
 /** Nobody has seen anything. */
 export function initialObservations(): Observations {
@@ -269,7 +269,7 @@ function isSamePrint(a: FingerprintRecord, b: FingerprintRecord | LowerBase): bo
   return a.ctime === b.ctime && a.mtime === b.mtime && a.size === b.size && a.ino === b.ino && a.dev === b.dev;
 }
 
-function changed(state: Observations, actor: string, seq: number): void {
+function changed(state: Observations, actor: string | undefined, seq: number): void {
   const { change } = state;
   if (change.actor !== actor) {
     change.other = change.seq;

@@ -11,7 +11,7 @@ import type { Version } from './version.ts';
  * Observations as JSON text for a checkpoint, and back. Nested lists instead of objects: a third of the size, and a million rows
  * are not a million times the same keys.
  *
- *     all      [[actor, seq, other] of the last change, actor, trace, actor, trace, …]
+ *     all      [[actor or null, seq, other] of the last change, actor, trace, actor, trace, …]
  *     trace    [seen, stat, link, emptied + 1, [name, trace, name, trace, …]]
  *     seen     0 unseen | seq absent | [seq, content, version, fingerprint, shown]
  *     content  0 the same seq | -1 none | seq          version   0 | 64 hex digits
@@ -22,7 +22,7 @@ import type { Version } from './version.ts';
  */
 export function observationsToJson(state: Observations): string {
   const { actor, seq, other } = state.change;
-  let text = '[[' + quote(actor) + ',' + seq + ',' + other + ']';
+  let text = '[[' + (actor === undefined ? 'null' : quote(actor)) + ',' + seq + ',' + other + ']';
   for (const [name, trace] of state.actors) text += ',' + quote(name) + ',' + traceText(trace);
   return text + ']';
 }
@@ -30,7 +30,7 @@ export function observationsToJson(state: Observations): string {
 /** The observations that `observationsToJson` wrote, parsed. Throws TypeError for what it cannot have written. */
 export function observationsFromJson(json: unknown): Observations {
   const state = initialObservations(), [change, ...actors] = list(json), [actor, seq, other] = list(change);
-  state.change = { actor: actor as string, seq: seq as number, other: other as number };
+  state.change = { actor: actor as string | null ?? undefined, seq: seq as number, other: other as number };
   for (let at = 0; at < actors.length; at += 2) state.actors.set(actors[at] as string, traceOf(state.owner, list(actors[at + 1])));
   return state;
 }

@@ -29,6 +29,8 @@ export interface System {
 
   /** The whole file in one go, as open, read to the end and close would give it; the caller owns the bytes. */
   readFile(path: PathName, flags: number): Uint8Array;
+  /** The same, but a file of more than `limit` bytes is left open, to be read in parts: gives its descriptor. */
+  readFile(path: PathName, flags: number, limit: number): Uint8Array | number;
   /** open with `flags`, write all of `bytes`, close. The bytes are copied. */
   writeFile(path: PathName, bytes: Uint8Array, flags: number, mode: number): void;
   /** Copies content and permission bits. `exclusive`: EEXIST where the target exists. */

@@ -1,0 +1,8 @@
+/** Palimpsest: a copy-on-write overlay over a directory, and the log of all that was seen and done through it. */
+export { Overlay, ActorView, type EventFilter } from './index/overlay.ts';
+export type { OverlayOptions } from './index/options.ts';
+export type { Change, ChangeKind } from './overlay/changes.ts';
+export type { Event, EventBody, Op } from './core/event.ts';
+export type { Observation } from './core/observation.ts';
+export type { Version } from './core/version.ts';
+export { CorruptLogError, LockedSessionError, SessionError } from './store/fault.ts';

@@ -1,0 +1,111 @@
+import { resolve } from 'node:path';
+import picomatch from 'picomatch';
+import { nanoid } from 'nanoid';
+import { decodeState, encodeState } from '../core/checkpoint.ts';
+import { decodeEvent } from '../core/encode.ts';
+import { evolve } from '../core/evolve.ts';
+import { ROOT, type TreePath } from '../core/path.ts';
+import { initialState, type State } from '../core/state.ts';
+import { openDirectoryLower } from '../lower/directory.ts';
+import type { Lower } from '../lower/lower.ts';
+import { fsShapedLower, type FsShape } from '../lower/shaped.ts';
+import { stackLowers } from '../lower/stack.ts';
+import { Attributes } from '../overlay/attributes.ts';
+import { Clock } from '../overlay/clock.ts';
+import { Contents } from '../overlay/contents.ts';
+import { Descriptors } from '../overlay/descriptor.ts';
+import { OpenInodes } from '../overlay/inode.ts';
+import { OutsideFs } from '../overlay/outside.ts';
+import { Credentials } from '../overlay/permission.ts';
+import { Recorder } from '../overlay/recorder.ts';
+import { Session } from '../overlay/session.ts';
+import { LowerVersions } from '../overlay/versions.ts';
+import { Walker } from '../overlay/walker.ts';
+import { Watchers } from '../overlay/watchers.ts';
+import { World } from '../overlay/world.ts';
+import { createMemoryStore, openDirectoryStore } from '../store/open.ts';
+import type { Header, Store } from '../store/store.ts';
+import type { OverlayOptions } from './options.ts';
+
+/** Puts an overlay's parts together. Throws what the lower or the session directory throws; nothing is left open then. */
+export function openWorld(options: OverlayOptions): World {
+  const lower = openLower(options);
+  let store: Store | undefined;
+  try {
+    const clock = new Clock(options.clock);
+    store = openStore(options, lower, clock);
+    return assemble(options, lower, store, clock);
+  } catch (error) {
+    store?.close();
+    lower.close();
+    throw error;
+  }
+}
+
+function openLower({ root, lower }: OverlayOptions): Lower {
+  if (root !== undefined) return openDirectoryLower(root);
+  if (!Array.isArray(lower)) return fsShapedLower(lower as FsShape);
+  const opened: Lower[] = [];
+  try {
+    for (const directory of lower as readonly string[]) opened.push(openDirectoryLower(directory));
+    return opened.length === 1 ? opened[0] as Lower : stackLowers(opened);
+  } catch (error) {
+    for (const each of opened) each.close();
+    throw error;
+  }
+}
+
+function openStore(options: OverlayOptions, lower: Lower, clock: Clock): Store {
+  const header: Header = { palimpsest: 1, session: nanoid(), root: lower.root, created: clock.iso() };
+  const limits = options.limits ?? {};
+  if (options.session === undefined) return createMemoryStore({ header, limits });
+  const directory = resolve(options.session);
+  return openDirectoryStore({ directory, header, limits, durability: options.durability ?? 'flush' });
+}
+
+function assemble(options: OverlayOptions, lower: Lower, store: Store, clock: Clock): World {
+  const state = restore(store), versions = new LowerVersions(), credentials = Credentials.ofProcess();
+  const isRedacted = matcher(options.redact);
+  const contents = new Contents({ store, lower, versions, isRedacted, now: () => clock.now() });
+  const rootAttr = lower.lstat(ROOT);
+  const attributes = new Attributes(lower, typeof rootAttr === 'string' ? 0n : rootAttr.dev);
+  credentials.learn((spot) => attributes.of(spot));
+  const durability = options.session === undefined ? 'memory' : options.durability ?? 'flush';
+  const session = new Session({ state, store, clock, durability, settle: contents.settle, checkpoint: encodeState });
+  return new World({
+    session, lower, contents, attributes, versions, credentials,
+    walker: new Walker({ state, lower, credentials, mounts: mountsOf(options, lower) }),
+    recorder: new Recorder(session), inodes: new OpenInodes(), descriptors: new Descriptors(),
+    watchers: new Watchers({ state, lower }), outside: new OutsideFs({ access: options.outside ?? 'deny' }),
+  });
+}
+
+/** The state that a store's log tells, from its checkpoint on where it has one. */
+function restore(store: Store): State {
+  const checkpoint = store.loadCheckpoint();
+  const state = (checkpoint && decoded(checkpoint.data)) ?? initialState();
+  for (const line of store.read(state.seq + 1)) evolve(state, decodeEvent(line));
+  return state;
+}
+
+/** A checkpoint is only a cache: one that does not decode is as good as none. */
+function decoded(text: string): State | undefined {
+  try {
+    return decodeState(text);
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+/** Where the tree is seen: as asked, else under the real path of the root and the path it was named by. */
+function mountsOf({ root, mountPoint }: OverlayOptions, lower: Lower): readonly string[] {
+  if (mountPoint !== undefined) return [mountPoint.length > 1 ? mountPoint.replace(/\/+$/, '') : mountPoint];
+  if (root === undefined) return [lower.root.startsWith('/') && !lower.root.includes(':') ? lower.root : '/'];
+  return [...new Set([lower.root, resolve(root)])];
+}
+
+function matcher(globs: readonly string[] | undefined): (path: TreePath) => boolean {
+  if (globs === undefined || globs.length === 0) return () => false;
+  return picomatch([...globs], { dot: true });
+}

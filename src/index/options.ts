@@ -1,0 +1,71 @@
+import type { Durability } from '../store/store.ts';
+import type { FsShape } from '../lower/shaped.ts';
+
+/** Options of `Overlay.open`; see the fields. Anything else is refused by name. */
+export interface OverlayOptions {
+  /** The lower: a directory. */
+  readonly root?: string;
+  /** The lower instead of `root`: directories, of which the first that has a name wins, or any `fs`-shaped object. */
+  readonly lower?: readonly string[] | FsShape;
+  /** Session directory; made when it is not there, resumed when it is. Without: in memory. */
+  readonly session?: string;
+  /** Who acts, by `overlay.fs`. Default `main`. */
+  readonly actor?: string;
+  /** Absolute path under which the tree is seen. Default: the real path of `root`; `/` for an fs-shaped lower. */
+  readonly mountPoint?: string;
+  /** What a path outside the tree gets: EACCES, or the real file system to read from. Default `deny`. */
+  readonly outside?: 'deny' | 'readonly';
+  /** When an event is safe: see the README. Default `flush`. */
+  readonly durability?: Durability;
+  /** Most bytes of the log and of all blobs; an operation that would exceed one fails with EFBIG. */
+  readonly limits?: { readonly logBytes?: number; readonly blobBytes?: number };
+  /** Globs of paths whose contents are never stored, only their digests. */
+  readonly redact?: readonly string[];
+  /** Wall clock in ms since 1970. */
+  readonly clock?: () => number;
+}
+
+/** The words `durability` may be. */
+const DURABILITIES: readonly unknown[] = ['memory', 'flush', 'write', 'fsync'];
+
+const CHECKS: Record<keyof OverlayOptions, (value: unknown) => string | undefined> = {
+  root: nonEmptyString,
+  lower: (value) => Array.isArray(value)
+    ? value.length > 0 && value.every((entry) => typeof entry === 'string' && entry !== '') ? undefined : 'a list of directories'
+    : typeof value === 'object' && value !== null ? undefined : 'a list of directories or an fs-shaped object',
+  session: nonEmptyString,
+  actor: nonEmptyString,
+  mountPoint: (value) => typeof value === 'string' && value.startsWith('/') ? undefined : 'an absolute path',
+  outside: (value) => value === 'deny' || value === 'readonly' ? undefined : "'deny' or 'readonly'",
+  durability: (value) => DURABILITIES.includes(value) ? undefined : "'memory', 'flush', 'write' or 'fsync'",
+  limits: (value) => isLimits(value) ? undefined : '{ logBytes, blobBytes } with positive numbers',
+  redact: (value) => Array.isArray(value) && value.every((entry) => typeof entry === 'string') ? undefined : 'a list of globs',
+  clock: (value) => typeof value === 'function' ? undefined : 'a function',
+};
+
+/** Throws TypeError naming the first option that is unknown or of another kind than it should be. */
+export function checkOptions(options: unknown): asserts options is OverlayOptions {
+  if (typeof options !== 'object' || options === null) throw invalid('options', 'an object');
+  for (const [name, value] of Object.entries(options)) {
+    const check = (CHECKS as Record<string, ((value: unknown) => string | undefined) | undefined>)[name];
+    if (check === undefined) throw Object.assign(new TypeError(`unknown option "${name}"`), { code: 'ERR_UNKNOWN_OPTION' });
+    const wanted = value === undefined ? undefined : check(value);
+    if (wanted !== undefined) throw invalid(name, wanted);
+  }
+  const { root, lower } = options as OverlayOptions;
+  if ((root === undefined) === (lower === undefined)) throw invalid('root', 'given, or `lower` in its place');
+}
+
+function nonEmptyString(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value === '') return 'a non-empty string';
+  return value.includes('\0') ? 'without NUL' : undefined;
+}
+
+function isLimits(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.entries(value).every(([name, bytes]) =>
+    (name === 'logBytes' || name === 'blobBytes') && typeof bytes === 'number' && bytes > 0);
+}
+
+function invalid(name: string, wanted: string): TypeError {
+  return Object.assign(new TypeError(`option "${name}" has to be ${wanted}`), { code: 'ERR_INVALID_OPTION' });
+}

@@ -1,0 +1,200 @@
+import picomatch from 'picomatch';
+import { typeOf } from '../core/attr.ts';
+import type { Event, Op } from '../core/event.ts';
+import { observationOf, type Observation } from '../core/observation.ts';
+import type { PathName, TreePath } from '../core/path.ts';
+import type { Version } from '../core/version.ts';
+import { Changes, type Change } from '../overlay/changes.ts';
+import { sortEntries, versionOfList } from '../overlay/hash.ts';
+import { Kernel } from '../overlay/kernel.ts';
+import { Namespace } from '../overlay/namespace.ts';
+import { createNodeFs, type NodeFs } from '../overlay/node/fs.ts';
+import type { World } from '../overlay/world.ts';
+import { closure } from './discard.ts';
+import { followEvents } from './follow.ts';
+import { openWorld } from './open.ts';
+import { checkOptions, type OverlayOptions } from './options.ts';
+
+/** Which events to give; several conditions are all to hold. */
+export interface EventFilter {
+  /** First and last sequence number, inclusive. */
+  readonly from?: number;
+  readonly to?: number;
+  readonly actor?: string;
+  readonly op?: Op | readonly Op[];
+  /** Glob over the path, or over either path of a rename or link. */
+  readonly path?: string;
+}
+
+/** An overlay as one actor has it. */
+export class ActorView {
+  /** `node:fs`-shaped, all of it over the overlay. */
+  readonly fs: NodeFs;
+  readonly actor: string;
+  private readonly world: World;
+
+  constructor(world: World, actor: string) {
+    this.world = world;
+    this.actor = actor;
+    this.fs = createNodeFs(new Kernel(world, actor));
+  }
+
+  /** What this actor has seen of a path: unseen, absent, or present at a version. */
+  observation(path: string): Observation {
+    this.world.session.publish();
+    return observationOf(this.world.state.observations, this.actor, treePath(this.world, path));
+  }
+}
+
+/**
+ * A copy-on-write overlay over a lower that stays untouched, and the log of all that was seen and done through it.
+ * Paths given to its own methods are relative to the root, or absolute below the mount point.
+ */
+export class Overlay extends ActorView {
+  private readonly all: World;
+  private readonly views = new Map<string, ActorView>();
+  private closed = false;
+
+  private constructor(world: World, actor: string) {
+    super(world, actor);
+    this.all = world;
+    this.views.set(actor, this);
+  }
+
+  /**
+   * Opens an overlay. Throws TypeError for an unknown or ill-typed option, an error with `code` ENOENT or ENOTDIR for a
+   * root that is no directory, `LockedSessionError`, `SessionError` or `CorruptLogError` for the session directory.
+   */
+  static openSync(options: OverlayOptions): Overlay {
+    checkOptions(options);
+    return new Overlay(openWorld(options), options.actor ?? 'main');
+  }
+
+  /** As `openSync`; rejects where that throws. */
+  static async open(options: OverlayOptions): Promise<Overlay> {
+    return Overlay.openSync(options);
+  }
+
+  /** The same overlay for another actor. */
+  as(actor: string): ActorView {
+    if (typeof actor !== 'string' || actor === '') throw new TypeError('an actor has to be a non-empty string');
+    let view = this.views.get(actor);
+    if (view === undefined) this.views.set(actor, view = new ActorView(this.all, actor));
+    return view;
+  }
+
+  /** Names this point of the log. Gives its sequence number. Throws TypeError for data that is no JSON. */
+  mark(label: string, data?: unknown): number {
+    if (typeof label !== 'string') throw new TypeError('the label of a mark has to be a string');
+    const plain: unknown = data === undefined ? undefined : JSON.parse(JSON.stringify(data));
+    const { seq } = this.all.session.append(this.actor, { op: 'mark', label, ...(plain === undefined ? undefined : { data: plain }) });
+    this.all.session.publish();
+    return seq;
+  }
+
+  /** The events so far, in order. */
+  *events(filter: EventFilter = {}): Generator<Event> {
+    const ops = filter.op === undefined ? undefined : new Set<string>(typeof filter.op === 'string' ? [filter.op] : filter.op);
+    const matches = filter.path === undefined ? undefined : picomatch(filter.path, { dot: true });
+    for (const event of this.all.session.events(filter.from, filter.to)) {
+      if (filter.actor !== undefined && event.actor !== filter.actor) continue;
+      if (ops !== undefined && !ops.has(event.op)) continue;
+      if (matches !== undefined && !pathsOf(event).some((path) => matches(path))) continue;
+      yield event;
+    }
+  }
+
+  /** New events as they are published, until the iteration is ended or the overlay closed. */
+  follow(): AsyncIterableIterator<Event> {
+    return followEvents(this.all.session);
+  }
+
+  /** The version of what is at `path` now, hashed if need be; `undefined` where nothing is, or no file or directory. */
+  version(path: string): Version | undefined {
+    const { all } = this;
+    all.session.publish();
+    const look = all.walker.look(all.walker.seenAs(treePath(all, path)) as PathName, { follow: true });
+    if (look.kind !== 'spot') return undefined;
+    const { spot } = look, type = spot.node?.type ?? typeOf(all.attributes.of(spot).mode);
+    if (type === 'directory') return versionOfList(sortEntries(new Namespace(all).entries(spot)));
+    if (type !== 'file') return undefined;
+    return spot.node === undefined ? all.versionOfLower(spot.origin as TreePath) : all.contents.versionOf(spot.node);
+  }
+
+  /** `sha256:…` over all changes: the same changes, made in any order, give the same. */
+  treeVersion(): Version {
+    return Changes.versionOf(this.changes());
+  }
+
+  /** The last event, and the hash over the log up to it: what a later `verify` can be held to. */
+  get head(): { seq: number; seal: Version } {
+    this.all.session.publish();
+    return { seq: this.all.state.seq, seal: this.all.session.store.sealHash() };
+  }
+
+  /** The final difference to the lower: one row a path, sorted by path. */
+  changes(): readonly Change[] {
+    this.all.session.publish();
+    return Changes.of(this.all);
+  }
+
+  /**
+   * Throws changes away: all, or those at and below `paths` with what they need (both ends of a rename). Open
+   * descriptors keep what they hold. Throws ENOENT naming a path that is not changed.
+   */
+  discard(options: { readonly paths?: readonly string[] } = {}): void {
+    const { all } = this;
+    if (options.paths === undefined) all.session.append(this.actor, { op: 'discard' });
+    else {
+      const paths = closure(this.changes(), options.paths.map((path) => treePath(all, path)));
+      all.session.append(this.actor, { op: 'discard', paths });
+    }
+    all.session.publish();
+    for (const inode of all.inodes.values()) inode.unlinked = inode.unlinked || inode.node !== undefined;
+  }
+
+  /** Every event so far is where `durability` says. */
+  async flush(): Promise<void> {
+    this.all.session.flush();
+  }
+
+  /** Seals and closes the session. Descriptors still open are closed. A second call does nothing. */
+  async close(): Promise<void> {
+    this.closeSync();
+  }
+
+  /** As `close`. */
+  closeSync(): void {
+    if (this.closed) return;
+    this.closed = true;
+    const { all } = this;
+    for (const fd of all.descriptors.open()) all.inodes.release(all.descriptors.remove(fd).inode);
+    try {
+      all.session.close(this.actor);
+    } finally {
+      all.lower.close();
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function pathsOf(event: Event): string[] {
+  const paths: string[] = [];
+  if ('path' in event && event.path !== undefined) paths.push(event.path);
+  if ('to' in event) paths.push(event.to);
+  if ('paths' in event && event.paths !== undefined) paths.push(...event.paths);
+  return paths;
+}
+
+/** A path of the tree: as it is, or absolute below the mount point. */
+function treePath(world: World, path: string): TreePath {
+  const mount = world.walker.mountPoint;
+  const rest = path === mount ? '' : path.startsWith(mount === '/' ? '/' : mount + '/') ? path.slice(mount === '/' ? 1 : mount.length + 1) : path;
+  const parts = rest.split('/').filter((part) => part !== '' && part !== '.');
+  if (parts.includes('..') || rest.startsWith('/')) throw new TypeError(`"${path}" is no path of the tree`);
+  return parts.join('/') as TreePath;
+}
+

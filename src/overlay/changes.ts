@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto';
+import { PERMISSION_BITS, typeOf, type Attr, type NodeType } from '../core/attr.ts';
+import { childOf, compareNames, ROOT, toBytes, type TreePath } from '../core/path.ts';
+import { nodeOf } from '../core/state.ts';
+import { Shared, WHITEOUT, type Entry, type Node } from '../core/tree.ts';
+import type { Version } from '../core/version.ts';
+import { versionOf } from './hash.ts';
+import { inodeKeyOf } from './inode.ts';
+import type { World } from './world.ts';
+
+export type ChangeKind = 'create' | 'update' | 'delete' | 'rename' | 'mode' | 'type' | 'owner' | 'times' | 'xattr' | 'link';
+
+/**
+ * One path's final difference to the lower. `before` and `after` are versions of content (of a symlink, of its target);
+ * where no content differs, of `mode` octal permission bits, of `owner` `uid:gid`, of `times` the mtime in ns, of `type`
+ * what is no file or symlink is its type's name.
+ */
+export interface Change {
+  readonly path: TreePath;
+  readonly kind: ChangeKind;
+  readonly type: NodeType;
+  /** Where a renamed thing was in the lower; of a link, another name of the same file. */
+  readonly from?: TreePath;
+  readonly before?: string;
+  readonly after?: string;
+}
+
+/** One side of a comparison. */
+interface Side {
+  readonly attr: Attr;
+  readonly type: NodeType;
+  content(): string | undefined;
+}
+
+/** The final difference between the overlay and its lower: one row a path, sorted by path, no history. */
+export class Changes {
+  private readonly world: World;
+  private readonly rows: Change[] = [];
+  /** Lower paths whose content is shown somewhere else now: their own name has moved, not gone. */
+  private readonly moved = new Set<TreePath>();
+  /** Lower paths whose own name still leads to what it always did, by the path that name has now. */
+  private readonly kept = new Map<TreePath, TreePath>();
+  /** First path seen of each file with several names. */
+  private readonly named = new Map<string, TreePath>();
+  /** Opaque directories by the lower directory they stand in the place of. */
+  private readonly replaced = new Map<Node, TreePath>();
+
+  private constructor(world: World) {
+    this.world = world;
+  }
+
+  static of(world: World): readonly Change[] {
+    const changes = new Changes(world), { root } = world.state;
+    changes.findMoved(root, ROOT);
+    for (const origin of changes.kept.keys()) changes.moved.delete(origin);
+    if (root.ino !== undefined) changes.compare(ROOT, root, ROOT, true, undefined);
+    changes.visit(root, ROOT);
+    return changes.rows.sort((a, b) => compareNames(a.path, b.path));
+  }
+
+  /** `sha256:…` over all rows: the same changes, made in any order, give the same. */
+  static versionOf(rows: readonly Change[]): Version {
+    const hash = createHash('sha256');
+    for (const { path, kind, type, from, before, after } of rows) {
+      hash.update(Buffer.from(toBytes(JSON.stringify([path, kind, type, from ?? null, before ?? null, after ?? null]) + '\n')));
+    }
+    return ('sha256:' + hash.digest('hex')) as Version;
+  }
+
+  private findMoved(directory: Node, path: TreePath): void {
+    directory.names?.forEach((entry, name) => {
+      const node = nodeOf(this.world.state, entry), here = childOf(path, name);
+      if (node === WHITEOUT) return;
+      if (node.origin !== undefined) {
+        if (this.isInPlace(entry, node, directory.below(name))) this.kept.set(node.origin, here);
+        else this.moved.add(node.origin);
+      }
+      if (node.type === 'directory') this.findMoved(node, here);
+    });
+  }
+
+  /** Whether the lower shows the same file under the name; of a file with several names there, any of them will do. */
+  private isInPlace(entry: Entry, node: Node, natural: TreePath | undefined): boolean {
+    if (node.origin === natural) return true;
+    if (natural === undefined || !(entry instanceof Shared)) return false;
+    const attr = this.world.lower.lstat(natural);
+    return typeof attr !== 'string' && attr.ino === node.ino && attr.dev === node.dev;
+  }
+
+  private visit(directory: Node, path: TreePath): void {
+    for (const name of directory.names?.names() ?? []) {
+      this.visitEntry(directory, directory.names?.get(name) as Entry, childOf(path, name), name);
+    }
+    this.visitHidden(directory, path);
+  }
+
+  private visitEntry(directory: Node, entry: Entry, path: TreePath, name: string): void {
+    const node = nodeOf(this.world.state, entry), natural = directory.below(name) ?? this.hiddenOrigin(directory, name);
+    if (node === WHITEOUT) {
+      if (natural !== undefined) this.deleted(natural, path);
+      return;
+    }
+    this.compare(path, node, natural, this.isInPlace(entry, node, natural), this.otherName(entry, node, path));
+    if (node.type === 'directory') this.visit(node, path);
+  }
+
+  /** Another name of the same file that comes before this one, or that the lower has: then this one is a link to it. */
+  private otherName(entry: Entry, node: Node, path: TreePath): TreePath | undefined {
+    if (!(entry instanceof Shared)) return undefined;
+    const key = inodeKeyOf(node), first = this.named.get(key);
+    const kept = node.origin === undefined ? undefined : this.kept.get(node.origin);
+    if (first === undefined) this.named.set(key, path);
+    return kept ?? first;
+  }
+
+  /** Of an opaque directory that took a lower one's place: where that one was, for its own names to be compared with. */
+  private hiddenOrigin(directory: Node, name: string): TreePath | undefined {
+    const below = this.replaced.get(directory);
+    return below === undefined ? undefined : childOf(below, name);
+  }
+
+  /** Names of a replaced lower directory that nothing in its successor goes by: deleted. */
+  private visitHidden(directory: Node, path: TreePath): void {
+    const origin = this.replaced.get(directory);
+    if (origin === undefined) return;
+    for (const { name } of this.world.lower.list(origin)) {
+      if (directory.names?.get(name) === undefined) this.deleted(childOf(origin, name), childOf(path, name));
+    }
+  }
+
+  private compare(path: TreePath, node: Node, natural: TreePath | undefined, inPlace: boolean, link: TreePath | undefined): void {
+    const after = this.nodeSide(node), below = natural === undefined ? undefined : this.lowerSide(natural);
+    if (node.origin !== undefined && !inPlace && node.ino !== undefined && link === undefined) {
+      const source = node.origin as TreePath, before = this.lowerSide(source);
+      if (below !== undefined && natural !== undefined && below.type === 'directory' && !this.moved.has(natural)) this.deletedBelow(natural, path);
+      this.push(path, 'rename', after.type, source, before?.content(), after.content());
+      return;
+    }
+    if (below === undefined || (natural !== undefined && this.moved.has(natural) && !inPlace)) {
+      if (link !== undefined) this.push(path, 'link', after.type, link, undefined, after.content());
+      else if (node.ino !== undefined) this.push(path, 'create', after.type, undefined, undefined, after.content());
+      return;
+    }
+    if (below.type !== after.type) {
+      if (below.type === 'directory') this.deletedBelow(natural as TreePath, path);
+      this.push(path, 'type', after.type, undefined, below.content() ?? below.type, after.content() ?? after.type);
+      return;
+    }
+    if (after.type === 'directory' && node.opaque) this.replaced.set(node, natural as TreePath);
+    this.compareSame(path, node, below, after);
+  }
+
+  private compareSame(path: TreePath, node: Node, below: Side, after: Side): void {
+    const same = node.content.kind === 'lower' && node.type === 'file' && node.origin !== undefined;
+    if (!same) {
+      const was = below.content(), is = after.content();
+      if (was !== is) return this.push(path, 'update', after.type, undefined, was, is);
+    }
+    const modes = [below, after].map(({ attr }) => (attr.mode & PERMISSION_BITS).toString(8));
+    const owners = [below, after].map(({ attr }) => `${attr.uid}:${attr.gid}`);
+    if (modes[0] !== modes[1] && after.type !== 'symlink') this.push(path, 'mode', after.type, undefined, modes[0], modes[1]);
+    else if (owners[0] !== owners[1]) this.push(path, 'owner', after.type, undefined, owners[0], owners[1]);
+    else if (node.timesSet && below.attr.mtime !== after.attr.mtime) {
+      this.push(path, 'times', after.type, undefined, String(below.attr.mtime), String(after.attr.mtime));
+    } else if (node.xattrs !== undefined) this.push(path, 'xattr', after.type, undefined, undefined, undefined);
+  }
+
+  /** A lower path that is not there any more, with all that was below it. */
+  private deleted(origin: TreePath, path: TreePath): void {
+    if (this.moved.has(origin)) return;
+    const side = this.lowerSide(origin);
+    if (side === undefined) return;
+    this.push(path, 'delete', side.type, undefined, side.content(), undefined);
+    if (side.type === 'directory') this.deletedBelow(origin, path);
+  }
+
+  private deletedBelow(origin: TreePath, path: TreePath): void {
+    for (const { name } of this.world.lower.list(origin)) this.deleted(childOf(origin, name), childOf(path, name));
+  }
+
+  private push(path: TreePath, kind: ChangeKind, type: NodeType, from: TreePath | undefined, before: string | undefined, after: string | undefined): void {
+    this.rows.push({
+      path, kind, type, ...(from === undefined ? undefined : { from }),
+      ...(before === undefined ? undefined : { before }), ...(after === undefined ? undefined : { after }),
+    });
+  }
+
+  private nodeSide(node: Node): Side {
+    return { attr: this.world.attributes.ofNode(node), type: node.type, content: () => {
+      if (node.type === 'symlink') return versionOf(toBytes(node.target ?? ''));
+      return node.type === 'file' ? this.world.contents.versionOf(node) : undefined;
+    } };
+  }
+
+  private lowerSide(origin: TreePath): Side | undefined {
+    const { lower } = this.world, attr = lower.lstat(origin);
+    if (typeof attr === 'string') return undefined;
+    const type = typeOf(attr.mode);
+    return { attr, type, content: () => {
+      if (type === 'symlink') return versionOf(toBytes(lower.readlink(origin)));
+      return type === 'file' ? this.world.versionOfLower(origin) : undefined;
+    } };
+  }
+}

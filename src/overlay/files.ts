@@ -1,0 +1,353 @@
+import { constants } from 'node:fs';
+import type { Attr } from '../core/attr.ts';
+import type { WriteBody } from '../core/event.ts';
+import { extentsOf, lowerExtents } from '../core/evolve.ts';
+import type { PathName, TreePath } from '../core/path.ts';
+import { Refusal } from '../core/refusal.ts';
+import { find } from '../core/state.ts';
+import { linkKey, takenOver, type Node } from '../core/tree.ts';
+import type { Version } from '../core/version.ts';
+import type { LowerFile } from '../lower/lower.ts';
+import { baseRecord, inodeRecord } from './attributes.ts';
+import { Descriptor } from './descriptor.ts';
+import { EMPTY_VERSION } from './hash.ts';
+import { inodeKeyOf, OpenInode } from './inode.ts';
+import { PendingWrite, WHOLE_BYTES } from './pending-write.ts';
+import { READ, WRITE } from './permission.ts';
+import type { Observed } from './recorder.ts';
+import { notFound } from './refusals.ts';
+import { spotType, type Look, type Spot } from './spot.ts';
+import { spotOf, type World } from './world.ts';
+
+const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_TRUNC, O_RDONLY, O_WRONLY, S_IFREG } = constants;
+const O_ACCMODE = 3;
+/** The largest file, in bytes: offsets have to be exact numbers. */
+const MAX_FILE_BYTES = Number.MAX_SAFE_INTEGER;
+/** Files up to this size are read whole in one go where a whole file is asked for. */
+const SLURP_BYTES = 1024 * 1024;
+const WHOLE_FILE_FLAGS = O_WRONLY | O_CREAT | O_TRUNC;
+
+/** What opening, and changing the content of, regular files means to the overlay. */
+export class Files {
+  private readonly world: World;
+
+  constructor(world: World) {
+    this.world = world;
+  }
+
+  /** open(2) below the root; `outside` gets the paths that are not. */
+  open(actor: string, path: PathName, flags: number, mode: number, outside: (path: string) => number): number {
+    const exclusive = (flags & O_CREAT) !== 0 && (flags & O_EXCL) !== 0;
+    const look = this.world.walker.look(path, { follow: (flags & O_NOFOLLOW) === 0 && !exclusive });
+    if (look.kind === 'outside') return outside(look.outside);
+    if (look.kind === 'missing') {
+      if ((flags & O_CREAT) === 0) {
+        this.world.recorder.miss(actor, { path: look.missing.path, via: look.via }, 'open');
+        throw notFound();
+      }
+      if (look.missing.directoryOnly) throw new Refusal('EISDIR');
+      if ((flags & O_DIRECTORY) !== 0) throw new Refusal('EINVAL');
+      return this.describe(actor, this.create(actor, look, mode, PendingWrite.whole(new Uint8Array(0))), look.via, flags);
+    }
+    if (exclusive) throw new Refusal('EEXIST');
+    const at = { path: look.spot.path, via: look.via };
+    const inode = this.openSpot(actor, look.spot, at, flags);
+    return this.describe(actor, inode, look.via, flags);
+  }
+
+  /** The content of the file at `path`, whole. The caller owns the bytes. */
+  readFile(actor: string, path: PathName): Uint8Array | { outside: string } {
+    const { world } = this, guess = world.walker.lowerGuess(path);
+    if (guess !== undefined && world.credentials.isRoot) {
+      const found = world.lower.slurp(guess.origin, SLURP_BYTES);
+      if (typeof found === 'object' && 'kind' in found) {
+        if (found.attr.nlink === 1 || world.state.links.size === 0) return this.readLower(actor, guess, found);
+        if (found.kind === 'open') found.close();
+      }
+    }
+    const look = world.walker.look(path, { follow: true });
+    if (look.kind === 'outside') return look;
+    if (look.kind === 'missing') {
+      world.recorder.miss(actor, { path: look.missing.path, via: look.via }, 'open');
+      throw notFound();
+    }
+    const { spot } = look, at = { path: spot.path, via: look.via };
+    this.demandRegular(spot);
+    world.credentials.demand(spot, READ);
+    if (spot.node === undefined) return this.readLower(actor, { ...at, origin: spot.origin as TreePath }, undefined);
+    return this.readNode(actor, spot.node, at);
+  }
+
+  /** open with O_CREAT and O_TRUNC (O_EXCL as asked), write, close. */
+  writeFile(actor: string, path: PathName, bytes: Uint8Array, flags: number, mode: number): 'done' | 'not plain' {
+    const exclusive = (flags & O_EXCL) !== 0;
+    if ((flags & ~O_EXCL) !== WHOLE_FILE_FLAGS) return 'not plain';
+    const look = this.world.walker.look(path, { follow: !exclusive });
+    if (look.kind === 'outside') return 'not plain';
+    const write = (): PendingWrite => PendingWrite.whole(Uint8Array.prototype.slice.call(bytes));
+    if (look.kind === 'missing') {
+      if (look.missing.directoryOnly) throw new Refusal('EISDIR');
+      this.nameNew(actor, look, mode, write());
+      if (bytes.length > 0) this.world.watchers.changed(look.missing.path);
+      return 'done';
+    }
+    if (exclusive) throw new Refusal('EEXIST');
+    const { spot } = look;
+    this.demandWritableFile(spot);
+    this.replace(actor, spot, { path: spot.path, via: look.via }, write());
+    return 'done';
+  }
+
+  /** Changes the size of what `target` is; what is gained is zeros. */
+  resize(actor: string, target: Spot, at: Observed, size: number, unlinked: boolean, open: LowerFile | undefined): void {
+    if (size > MAX_FILE_BYTES) throw new Refusal('EFBIG');
+    const { world } = this, attr = world.attributes.of(target);
+    const node = target.node, hashed = node === undefined && !unlinked ? world.hashBase(target) : undefined;
+    const lower = hashed && world.base({ ...target, attr: hashed.attr }, hashed.version);
+    const current = node === undefined ? attr.size : world.attributes.sizeOf(node);
+    if (size === current && node !== undefined) {
+      // As ftruncate(2): the size is the same, the times are not.
+      return this.retouch(actor, target, at, node, unlinked);
+    }
+    if (unlinked) return this.orphanWrite(actor, target, at, resized(world.contents.whole(node as Node, open), size));
+    const version: Version | undefined = size === 0 ? EMPTY_VERSION : undefined;
+    const identity = node === undefined ? { ino: inodeRecord(attr.ino) } : world.identity(node);
+    world.mutate(actor, {
+      op: 'truncate', path: at.path, ...viaField(at), size, ...identity,
+      ...(version === undefined ? undefined : { version }), mtime: world.now(), ...(lower === undefined ? undefined : { lower }),
+    });
+    world.watchers.changed(at.path);
+  }
+
+  /** Writes into an open file at `position`. The bytes are copied. */
+  put(actor: string, inode: OpenInode, via: string | undefined, position: number, bytes: Uint8Array): void {
+    if (position + bytes.length > MAX_FILE_BYTES) throw new Refusal('EFBIG');
+    const { world } = this, { path } = inode, mtime = world.now();
+    const pending = inode.node && world.session.pendingWrite(actor, inode.node, path);
+    if (pending !== undefined) {
+      pending.put(position, bytes);
+      world.session.grow(BigInt(mtime));
+    } else if (inode.node === undefined && !inode.unlinked) {
+      this.putFirst(actor, inode, via, position, bytes, mtime);
+    } else {
+      const node = inode.node ?? this.orphan(inode);
+      world.session.publish();
+      const write = this.onNode(node, inode.lowerFile);
+      write.put(position, bytes);
+      this.appendWrite(actor, node, { path, via }, write, mtime, inode.unlinked);
+    }
+    world.watchers.changed(path);
+  }
+
+  /** Content and size in bytes of an open file now. */
+  sizeOf(inode: OpenInode): number {
+    if (inode.node !== undefined) return this.world.attributes.sizeOf(inode.node);
+    return inode.lowerFile === undefined ? (inode.attr as Attr).size : inode.lowerFile.restat().size;
+  }
+
+  /** One descriptor fewer. */
+  close(fd: number): void {
+    this.world.inodes.release(this.world.descriptors.remove(fd).inode);
+  }
+
+  /** The node of a lower file that lost its last name while open: known to its descriptors alone. */
+  orphan(inode: OpenInode): Node {
+    const file = inode.lowerFile, attr = file === undefined ? inode.attr as Attr : file.restat();
+    const node = takenOver(this.world.state.owner, inode.origin, baseRecord(attr, {}));
+    node.nlink = 0;
+    return inode.node = node;
+  }
+
+  private readLower(actor: string, at: Observed & { origin: TreePath } | { path: TreePath; origin: TreePath },
+    found: ReturnType<World['lower']['slurp']> | undefined): Uint8Array {
+    const { world } = this, via = 'via' in at ? at.via : undefined;
+    const got = found ?? world.lower.slurp(at.origin, SLURP_BYTES);
+    if (typeof got === 'string' || !('kind' in got)) throw notFound();
+    if (got.kind === 'whole') {
+      const { attr, bytes } = got;
+      const version = world.contents.versionOfBytes(at.origin, attr, bytes);
+      world.recorder.read(actor, { path: at.path, via }, { version, print: attr, size: bytes.length });
+      return bytes;
+    }
+    try {
+      const bytes = readThrough(got), { attr } = got;
+      const known = bytes.length === attr.size ? world.contents.versionOfBytes(at.origin, attr, bytes) : undefined;
+      world.recorder.read(actor, { path: at.path, via }, { version: known, print: attr, size: bytes.length });
+      return bytes;
+    } finally {
+      got.close();
+    }
+  }
+
+  private readNode(actor: string, node: Node, at: Observed): Uint8Array {
+    const { world } = this;
+    world.session.publish();
+    if (node.content.kind === 'lower') return this.readLower(actor, { ...at, origin: node.origin as TreePath }, undefined);
+    const bytes = Uint8Array.prototype.slice.call(world.contents.whole(node, undefined)) as Uint8Array;
+    world.recorder.read(actor, at, { version: node.version, print: undefined, size: bytes.length });
+    return bytes;
+  }
+
+  private create(actor: string, look: Look & { kind: 'missing' }, mode: number, write: PendingWrite): OpenInode {
+    this.nameNew(actor, look, mode, write);
+    const node = find(this.world.state, look.missing.path) as Node;
+    return this.holdNode(node, look.missing.path);
+  }
+
+  private nameNew(actor: string, look: Look & { kind: 'missing' }, mode: number, write: PendingWrite): void {
+    const { world } = this, { missing, at } = world.vacant(actor, look, 'open');
+    world.mutate(actor, {
+      op: 'write', path: at.path, ...viaField(at), size: write.size, mode: S_IFREG | (mode & ~process.umask() & 0o7777),
+      ino: world.state.nextIno, created: world.ownerIn(missing.parent), mtime: world.now(),
+    }, write);
+    world.watchers.renamed(at.path);
+  }
+
+  private openSpot(actor: string, spot: Spot, at: Observed, flags: number): OpenInode {
+    const { world } = this, type = spotType(spot);
+    const writes = (flags & O_ACCMODE) !== O_RDONLY, reads = (flags & O_ACCMODE) !== O_WRONLY;
+    if (type === 'symlink') throw new Refusal('ELOOP');
+    if (type === 'directory') {
+      if (writes || (flags & O_CREAT) !== 0 || (flags & O_TRUNC) !== 0) throw new Refusal('EISDIR');
+      world.credentials.demand(spot, READ);
+      return this.hold(spot);
+    }
+    if ((flags & O_DIRECTORY) !== 0) throw new Refusal('ENOTDIR');
+    if (type !== 'file') throw new Refusal('ENXIO', { reason: `a ${type} is seen, never opened` });
+    world.credentials.demand(spot, (reads ? READ : 0) | (writes ? WRITE : 0));
+    if ((flags & O_TRUNC) !== 0 && writes) {
+      const inode = this.hold(spot);
+      this.replace(actor, { ...spot, node: inode.node }, at, PendingWrite.whole(new Uint8Array(0)));
+      return inode;
+    }
+    const inode = this.hold(spot);
+    if (inode.node === undefined && inode.lowerFile === undefined) this.openLower(inode);
+    return inode;
+  }
+
+  private openLower(inode: OpenInode): void {
+    const file = this.world.lower.open(inode.origin as TreePath);
+    if (typeof file === 'object' && 'kind' in file) {
+      inode.lowerFile = file;
+      return;
+    }
+    this.world.inodes.release(inode);
+    throw typeof file === 'string' ? notFound() : new Refusal('EIO', { reason: 'became another kind of file while it was opened' });
+  }
+
+  private hold(spot: Spot): OpenInode {
+    if (spot.node !== undefined && spot.node.ino !== undefined) return this.holdNode(spot.node, spot.path);
+    const attr = this.world.attributes.of(spot);
+    return this.world.inodes.hold(linkKey(attr.dev, attr.ino), () => new OpenInode({
+      key: linkKey(attr.dev, attr.ino), path: spot.path, node: spot.node, origin: spot.origin, attr,
+    }));
+  }
+
+  private holdNode(node: Node, path: TreePath): OpenInode {
+    const key = inodeKeyOf(node);
+    return this.world.inodes.hold(key, () => new OpenInode({ key, path, node, origin: node.origin, attr: undefined }));
+  }
+
+  private describe(actor: string, inode: OpenInode, via: string | undefined, flags: number): number {
+    const access = flags & O_ACCMODE;
+    return this.world.descriptors.add(new Descriptor({
+      inode, actor, via, readable: access !== O_WRONLY, writable: access !== O_RDONLY,
+      append: (flags & O_APPEND) !== 0, isDirectory: (inode.node?.type ?? (((inode.attr as Attr).mode & 0o170000) === 0o040000 ? 'directory' : 'file')) === 'directory',
+    }));
+  }
+
+  private demandRegular(spot: Spot): void {
+    const type = spotType(spot);
+    if (type === 'directory') throw new Refusal('EISDIR');
+    if (type !== 'file') throw new Refusal('ENXIO', { reason: `a ${type} is seen, never opened` });
+  }
+
+  private demandWritableFile(spot: Spot): void {
+    this.demandRegular(spot);
+    this.world.credentials.demand(spot, WRITE);
+  }
+
+  /** Gives a file other content altogether. */
+  private replace(actor: string, spot: Spot, at: Observed, write: PendingWrite): void {
+    const { world } = this, mtime = world.now();
+    if (spot.node === undefined) {
+      const { version, attr } = world.hashBase(spot);
+      this.appendFirst(actor, { ...spot, attr }, at, write, version, mtime);
+    } else {
+      world.session.publish();
+      this.appendWrite(actor, spot.node, at, write, mtime, false);
+    }
+    world.watchers.changed(at.path);
+  }
+
+  private putFirst(actor: string, inode: OpenInode, via: string | undefined, position: number, bytes: Uint8Array, mtime: string): void {
+    const spot = spotOf(inode), { version, bytes: old, attr } = this.world.hashBase(spot);
+    const write = attr.size <= WHOLE_BYTES && old !== undefined ? PendingWrite.whole(old) : PendingWrite.over(lowerExtents(attr.size));
+    write.put(position, bytes);
+    this.appendFirst(actor, { ...spot, attr }, { path: inode.path, via }, write, version, mtime);
+  }
+
+  private appendFirst(actor: string, spot: Spot, at: Observed, write: PendingWrite, version: Version | undefined, mtime: string): void {
+    const attr = spot.attr as Attr, lower = this.world.base(spot, version);
+    this.world.mutate(actor, {
+      op: 'write', path: at.path, ...viaField(at), size: write.size, mode: this.modeAfterWrite(attr.mode), ino: inodeRecord(attr.ino),
+      mtime, ...(lower === undefined ? undefined : { lower }), ...(version === undefined ? undefined : { before: version }),
+    }, write);
+  }
+
+  private appendWrite(actor: string, node: Node, at: Observed, write: PendingWrite, mtime: string, unlinked: boolean): void {
+    const before = node.version;
+    const body: WriteBody = {
+      op: 'write', path: at.path, ...viaField(at), size: write.size, mode: this.modeAfterWrite(node.mode as number),
+      ...this.world.identity(node), mtime, ...(before === undefined ? undefined : { before }),
+      ...(unlinked ? { unlinked: true } : undefined),
+    };
+    this.world.mutate(actor, body, write, unlinked ? node : undefined);
+  }
+
+  private onNode(node: Node, open: LowerFile | undefined): PendingWrite {
+    const size = this.world.attributes.sizeOf(node);
+    if (size > WHOLE_BYTES) return PendingWrite.over(extentsOf(node));
+    return PendingWrite.whole(Uint8Array.prototype.slice.call(this.world.contents.whole(node, open)));
+  }
+
+  private orphanWrite(actor: string, target: Spot, at: Observed, bytes: Uint8Array): void {
+    this.world.session.publish();
+    this.appendWrite(actor, target.node as Node, at, PendingWrite.whole(bytes), this.world.now(), true);
+  }
+
+  private retouch(actor: string, target: Spot, at: Observed, node: Node, unlinked: boolean): void {
+    const { world } = this, size = world.attributes.sizeOf(node);
+    if (unlinked) return;
+    world.mutate(actor, { op: 'truncate', path: at.path, ...viaField(at), size, ...world.identity(node), mtime: world.now(),
+      ...(node.version === undefined ? undefined : { version: node.version }) });
+    world.watchers.changed(target.path);
+  }
+
+  /** As write(2) by others than root: setuid goes, and setgid where the group may execute. */
+  private modeAfterWrite(mode: number): number {
+    if (this.world.credentials.isRoot) return mode;
+    return mode & ~0o4000 & ((mode & 0o010) !== 0 ? ~0o2000 : ~0);
+  }
+}
+
+function viaField(at: Observed): { via?: string } {
+  return at.via === undefined ? {} : { via: at.via };
+}
+
+function resized(bytes: Uint8Array, size: number): Uint8Array {
+  const out = new Uint8Array(size);
+  out.set(bytes.subarray(0, size));
+  return out;
+}
+
+function readThrough(file: LowerFile): Uint8Array {
+  const bytes = Buffer.allocUnsafeSlow(file.attr.size);
+  let at = 0;
+  while (at < bytes.length) {
+    const count = file.read(bytes, at, bytes.length - at, at);
+    if (count === 0) break;
+    at += count;
+  }
+  return bytes.subarray(0, at);
+}

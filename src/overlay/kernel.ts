@@ -1,0 +1,348 @@
+import { constants } from 'node:fs';
+import type { Attr } from '../core/attr.ts';
+import type { PathName, TreePath } from '../core/path.ts';
+import { Refusal } from '../core/refusal.ts';
+import type { LowerStatFs } from '../lower/lower.ts';
+import { originOf } from './attributes.ts';
+import type { Descriptor } from './descriptor.ts';
+import { Files } from './files.ts';
+import { Metadata } from './metadata.ts';
+import { Namespace } from './namespace.ts';
+import { Reading, lowerFileOf } from './reading.ts';
+import type { Observed } from './recorder.ts';
+import { notFound, outsideTree } from './refusals.ts';
+import { spotType, type Look, type Spot } from './spot.ts';
+import { FIRST_DESCRIPTOR, type System, type SystemEntry, type WatchListener } from './system.ts';
+import { spotOf, type World } from './world.ts';
+
+const READING = constants.O_RDONLY;
+
+/** The overlay's system calls for one actor: looks up, checks, lets the part that knows the matter decide and record. */
+export class Kernel implements System {
+  private readonly world: World;
+  private readonly actor: string;
+  private readonly files: Files;
+  private readonly reading: Reading;
+  private readonly namespace: Namespace;
+  private readonly metadata: Metadata;
+
+  constructor(world: World, actor: string) {
+    this.world = world;
+    this.actor = actor;
+    this.files = new Files(world);
+    this.reading = new Reading(world);
+    this.namespace = new Namespace(world);
+    this.metadata = new Metadata(world);
+  }
+
+  open(path: PathName, flags: number, mode: number): number {
+    return this.files.open(this.actor, path, flags, mode, (outside) => this.world.outside.open(outside, flags));
+  }
+
+  close(fd: number): void {
+    if (this.isReal(fd)) this.world.outside.close(fd);
+    else this.files.close(fd);
+  }
+
+  read(fd: number, into: Uint8Array, offset: number, length: number, position: number | null): number {
+    if (this.isReal(fd)) return this.world.outside.read(fd, into, offset, length, position);
+    return this.reading.read(this.descriptor(fd), into, offset, length, position);
+  }
+
+  async readLater(fd: number, into: Uint8Array, offset: number, length: number, position: number | null): Promise<number> {
+    if (this.isReal(fd)) return this.world.outside.read(fd, into, offset, length, position);
+    return this.reading.readLater(this.descriptor(fd), into, offset, length, position);
+  }
+
+  write(fd: number, from: Uint8Array, offset: number, length: number, position: number | null): number {
+    if (this.isReal(fd)) return this.world.outside.write(fd, from, offset, length, position);
+    const d = this.writable(fd);
+    if (length === 0) return 0;
+    const at = d.append ? this.files.sizeOf(d.inode) : position ?? d.position;
+    this.files.put(this.actor, d.inode, d.via, at, from.subarray(offset, offset + length));
+    if (position === null || d.append) d.position = at + length;
+    return length;
+  }
+
+  ftruncate(fd: number, size: number): void {
+    if (this.isReal(fd)) throw new Refusal('EINVAL');
+    const d = this.descriptor(fd);
+    if (!d.writable || d.isDirectory) throw new Refusal('EINVAL');
+    const spot = this.spotOf(d);
+    this.files.resize(this.actor, spot, { path: spot.path, via: d.via }, size, d.inode.unlinked, lowerFileOf(d.inode));
+  }
+
+  fsync(fd: number): void {
+    if (this.isReal(fd)) return this.world.outside.fsync(fd);
+    this.descriptor(fd);
+    this.world.session.sync();
+  }
+
+  fstat(fd: number): Attr {
+    if (this.isReal(fd)) return this.world.outside.fstat(fd);
+    const { inode } = this.descriptor(fd);
+    if (inode.node !== undefined) return this.world.attributes.ofNode(inode.node);
+    const attr = inode.lowerFile === undefined ? this.directoryAttr(inode.origin, inode.attr as Attr) : inode.lowerFile.restat();
+    return inode.unlinked ? { ...attr, nlink: 0 } : attr;
+  }
+
+  fchmod(fd: number, mode: number): void {
+    const { spot, at, unlinked } = this.held(fd);
+    this.metadata.chmod(this.actor, spot, at, mode, unlinked);
+  }
+
+  fchown(fd: number, uid: number, gid: number): void {
+    const { spot, at, unlinked } = this.held(fd);
+    this.metadata.chown(this.actor, spot, at, uid, gid, unlinked);
+  }
+
+  futimes(fd: number, atime: bigint, mtime: bigint): void {
+    const { spot, at, unlinked } = this.held(fd);
+    this.metadata.utimes(this.actor, spot, at, atime, mtime, unlinked);
+  }
+
+  readFile(path: PathName, flags: number): Uint8Array {
+    if (flags === READING) {
+      const bytes = this.files.readFile(this.actor, path);
+      if (!('outside' in bytes)) return bytes;
+    }
+    const fd = this.open(path, flags, 0o666);
+    try {
+      return this.readAll(fd);
+    } finally {
+      this.close(fd);
+    }
+  }
+
+  writeFile(path: PathName, bytes: Uint8Array, flags: number, mode: number): void {
+    if (this.files.writeFile(this.actor, path, bytes, flags, mode) === 'done') return;
+    const fd = this.open(path, flags, mode);
+    try {
+      for (let at = 0; at < bytes.length;) at += this.write(fd, bytes, at, bytes.length - at, null);
+    } finally {
+      this.close(fd);
+    }
+  }
+
+  copyFile(from: PathName, to: PathName, options: { exclusive: boolean }): void {
+    const source = this.open(from, constants.O_RDONLY, 0);
+    try {
+      const attr = this.fstat(source);
+      if ((attr.mode & constants.S_IFMT) !== constants.S_IFREG) throw new Refusal('EINVAL');
+      const flags = constants.O_WRONLY | constants.O_CREAT | (options.exclusive ? constants.O_EXCL : 0);
+      const target = this.open(to, flags, attr.mode & 0o7777);
+      try {
+        const there = this.fstat(target);
+        if (there.ino === attr.ino && there.dev === attr.dev) return;
+        this.ftruncate(target, 0);
+        const bytes = this.readAll(source);
+        if (bytes.length > 0) this.write(target, bytes, 0, bytes.length, 0);
+        this.fchmod(target, attr.mode & 0o7777);
+      } finally {
+        this.close(target);
+      }
+    } finally {
+      this.close(source);
+    }
+  }
+
+  stat(path: PathName): Attr | undefined {
+    return this.statAt(path, { follow: true, call: 'stat' });
+  }
+
+  lstat(path: PathName): Attr | undefined {
+    return this.statAt(path, { follow: false, call: 'lstat' });
+  }
+
+  mustStat(path: PathName, options: { follow: boolean }): Attr {
+    const look = this.world.walker.look(path, options), call = options.follow ? 'stat' : 'lstat';
+    if (look.kind === 'outside') {
+      const attr = this.world.outside.stat(look.outside, options);
+      if (attr === undefined) throw notFound();
+      return attr;
+    }
+    return this.attrOf(look, call) ?? this.lost();
+  }
+
+  exists(path: PathName): boolean {
+    try {
+      return this.statAt(path, { follow: true, call: 'access' }) !== undefined;
+    } catch (error) {
+      if (error instanceof Refusal && /^(ELOOP|EACCES|ENAMETOOLONG|ENOENT)$/.test(error.code)) return false;
+      throw error;
+    }
+  }
+
+  access(path: PathName, mode: number): void {
+    const look = this.world.walker.look(path, { follow: true });
+    if (look.kind === 'outside') return this.world.outside.access(look.outside, mode);
+    if (look.kind === 'spot') this.metadata.access(look.spot, mode);
+    if (this.attrOf(look, 'access') === undefined) throw notFound();
+  }
+
+  readdir(path: PathName): readonly SystemEntry[] {
+    return this.namespace.readdir(this.actor, path, (outside) => this.world.outside.readdir(outside));
+  }
+
+  readlink(path: PathName): string {
+    const look = this.world.walker.look(path, { follow: false });
+    if (look.kind === 'outside') return this.world.outside.readlink(look.outside);
+    if (look.kind === 'missing') throw this.missed(look, 'readlink');
+    const { spot } = look;
+    if (spotType(spot) !== 'symlink') throw new Refusal('EINVAL');
+    const target = spot.node?.target ?? this.world.lower.readlink(originOf(spot) as TreePath);
+    this.world.recorder.readlink(this.actor, { path: spot.path, via: look.via }, target);
+    return target;
+  }
+
+  realpath(path: PathName): string {
+    const look = this.world.walker.look(path, { follow: true });
+    if (look.kind === 'outside') return this.world.outside.realpath(look.outside);
+    if (this.attrOf(look, 'realpath') === undefined || look.kind !== 'spot') throw notFound();
+    return this.world.walker.seenAs(look.spot.path);
+  }
+
+  statfs(path: PathName): LowerStatFs {
+    const look = this.world.walker.look(path, { follow: true });
+    if (look.kind === 'outside') return this.world.outside.statfs(look.outside);
+    if (look.kind === 'missing') throw this.missed(look, 'statfs');
+    return this.world.lower.statfs();
+  }
+
+  mkdir(path: PathName, mode: number): void {
+    this.namespace.mkdir(this.actor, path, mode);
+  }
+
+  mknod(path: PathName, mode: number, rdev: number): void {
+    this.namespace.mknod(this.actor, path, mode, rdev);
+  }
+
+  symlink(target: string, path: PathName): void {
+    this.namespace.symlink(this.actor, target, path);
+  }
+
+  link(from: PathName, to: PathName): void {
+    this.namespace.link(this.actor, from, to);
+  }
+
+  rename(from: PathName, to: PathName, options: { exchange?: boolean; noReplace?: boolean } = {}): void {
+    this.namespace.rename(this.actor, from, to, options);
+  }
+
+  unlink(path: PathName): void {
+    this.namespace.unlink(this.actor, path);
+  }
+
+  rmdir(path: PathName): void {
+    this.namespace.rmdir(this.actor, path);
+  }
+
+  truncate(path: PathName, size: number): void {
+    const fd = this.open(path, constants.O_WRONLY, 0);
+    try {
+      this.ftruncate(fd, size);
+    } finally {
+      this.close(fd);
+    }
+  }
+
+  chmod(path: PathName, mode: number, options: { follow: boolean }): void {
+    const { spot, at } = this.world.must(this.actor, path, 'chmod', options);
+    this.metadata.chmod(this.actor, spot, at, mode, false);
+  }
+
+  chown(path: PathName, uid: number, gid: number, options: { follow: boolean }): void {
+    const { spot, at } = this.world.must(this.actor, path, options.follow ? 'chown' : 'lchown', options);
+    this.metadata.chown(this.actor, spot, at, uid, gid, false);
+  }
+
+  utimes(path: PathName, atime: bigint, mtime: bigint, options: { follow: boolean }): void {
+    const { spot, at } = this.world.must(this.actor, path, options.follow ? 'utime' : 'lutime', options);
+    this.metadata.utimes(this.actor, spot, at, atime, mtime, false);
+  }
+
+  watch(path: PathName, options: { recursive: boolean }, changed: WatchListener): { close(): void } {
+    const look = this.world.walker.look(path, { follow: true });
+    if (look.kind === 'outside') return this.world.outside.watch(look.outside, options, changed);
+    if (look.kind === 'missing') throw this.missed(look, 'watch');
+    const { spot } = look, origin = spot.node?.opaque === true ? undefined : originOf(spot);
+    return this.world.watchers.watch(spot.path, origin, { ...options, isDirectory: spotType(spot) === 'directory' }, changed);
+  }
+
+  cwd(): string {
+    return process.cwd();
+  }
+
+  private isReal(fd: number): boolean {
+    return fd < FIRST_DESCRIPTOR && this.world.outside.owns(fd);
+  }
+
+  private descriptor(fd: number): Descriptor {
+    return this.world.descriptors.get(fd);
+  }
+
+  private writable(fd: number): Descriptor {
+    const d = this.descriptor(fd);
+    if (!d.writable) throw new Refusal('EBADF');
+    return d;
+  }
+
+  /** What a descriptor holds; a lower file that has lost its last name becomes a node of its own first. */
+  private spotOf(d: Descriptor): Spot {
+    if (d.inode.unlinked && d.inode.node === undefined) this.files.orphan(d.inode);
+    return spotOf(d.inode);
+  }
+
+  private held(fd: number): { spot: Spot; at: Observed; unlinked: boolean } {
+    if (this.isReal(fd)) throw outsideTree();
+    const d = this.descriptor(fd), spot = this.spotOf(d);
+    return { spot, at: { path: spot.path, via: d.via }, unlinked: d.inode.unlinked };
+  }
+
+  private directoryAttr(origin: TreePath | undefined, opened: Attr): Attr {
+    const attr = origin === undefined ? 'absent' : this.world.lower.lstat(origin);
+    return typeof attr === 'string' ? opened : attr;
+  }
+
+  private statAt(path: PathName, options: { follow: boolean; call: string }): Attr | undefined {
+    let look: Look;
+    try {
+      look = this.world.walker.look(path, options);
+    } catch (error) {
+      if (error instanceof Refusal && (error.code === 'ENOTDIR' || error.code === 'ENOENT')) return undefined;
+      throw error;
+    }
+    if (look.kind === 'outside') return this.world.outside.stat(look.outside, options);
+    return this.attrOf(look, options.call);
+  }
+
+  /** Attributes of what is there, recorded as a stat; `undefined` where nothing is, recorded as a miss. */
+  private attrOf(look: Exclude<Look, { kind: 'outside' }>, call: string): Attr | undefined {
+    if (look.kind === 'missing') {
+      this.world.recorder.miss(this.actor, { path: look.missing.path, via: look.via }, call);
+      return undefined;
+    }
+    const attr = this.world.attributes.of(look.spot);
+    this.world.recorder.stat(this.actor, { path: look.spot.path, via: look.via }, attr);
+    return attr;
+  }
+
+  private missed(look: Look & { kind: 'missing' }, call: string): Refusal {
+    this.world.recorder.miss(this.actor, { path: look.missing.path, via: look.via }, call);
+    return notFound();
+  }
+
+  private lost(): never {
+    throw notFound();
+  }
+
+  private readAll(fd: number): Uint8Array {
+    const chunks: Uint8Array[] = [];
+    const size = this.fstat(fd).size;
+    for (let length = Math.max(size + 1, 8192); ; length = 65536) {
+      const bytes = Buffer.allocUnsafeSlow(length), count = this.read(fd, bytes, 0, length, null);
+      if (count === 0) return chunks.length === 1 ? chunks[0] as Uint8Array : Buffer.concat(chunks);
+      chunks.push(bytes.subarray(0, count));
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import { constants } from 'node:fs';
+import { PERMISSION_BITS, type Attr } from '../core/attr.ts';
+import type { ChmodBody, ChownBody, UtimesBody } from '../core/event.ts';
+import { applyAttributes } from '../core/evolve.ts';
+import { Refusal } from '../core/refusal.ts';
+import { inodeRecord } from './attributes.ts';
+import type { Observed } from './recorder.ts';
+import { viaField } from './namespace.ts';
+import { spotType, type Spot } from './spot.ts';
+import type { World } from './world.ts';
+
+/** A chown argument that leaves the owner, or the group, as it is. */
+const UNCHANGED = new Set([-1, 0xffffffff]);
+const S_ISUID = 0o4000;
+const S_ISGID = 0o2000;
+
+/** Modes, owners and times of what a look-up found or a descriptor holds. */
+export class Metadata {
+  private readonly world: World;
+
+  constructor(world: World) {
+    this.world = world;
+  }
+
+  /** Throws EOPNOTSUPP for a symlink, whose mode Linux does not keep. */
+  chmod(actor: string, spot: Spot, at: Observed, mode: number, unlinked: boolean): void {
+    const { world } = this, attr = world.attributes.of(spot);
+    if (spotType(spot) === 'symlink') throw new Refusal('ENOTSUP');
+    world.credentials.demandOwner(attr);
+    let bits = mode & PERMISSION_BITS;
+    if (!world.credentials.isRoot && spotType(spot) !== 'directory' && !world.credentials.isMember(attr.gid)) bits &= ~S_ISGID;
+    this.change(actor, spot, { op: 'chmod', path: at.path, ...viaField(at), mode: (attr.mode & ~PERMISSION_BITS) | bits,
+      ...this.common(spot, attr, unlinked) });
+  }
+
+  chown(actor: string, spot: Spot, at: Observed, uid: number, gid: number, unlinked: boolean): void {
+    const { world } = this, attr = world.attributes.of(spot);
+    const owner = UNCHANGED.has(uid) ? attr.uid : uid, group = UNCHANGED.has(gid) ? attr.gid : gid;
+    if (!world.credentials.isRoot) {
+      if (owner !== attr.uid || attr.uid !== world.credentials.uid) throw new Refusal('EPERM');
+      if (group !== attr.gid && !world.credentials.isMember(group)) throw new Refusal('EPERM');
+    }
+    this.change(actor, spot, { op: 'chown', path: at.path, ...viaField(at), uid: owner, gid: group, mode: modeAfterChown(attr, spot),
+      ...this.common(spot, attr, unlinked) });
+  }
+
+  utimes(actor: string, spot: Spot, at: Observed, atime: bigint, mtime: bigint, unlinked: boolean): void {
+    const attr = this.world.attributes.of(spot);
+    this.world.credentials.demandOwner(attr);
+    const { mtime: ctime, ...rest } = this.common(spot, attr, unlinked);
+    this.change(actor, spot, { op: 'utimes', path: at.path, ...viaField(at), atime: String(atime), mtime: String(mtime), ctime, ...rest });
+  }
+
+  /** access(2). Throws EACCES. */
+  access(spot: Spot, mode: number): void {
+    const want = ((mode & constants.R_OK) !== 0 ? 4 : 0) | ((mode & constants.W_OK) !== 0 ? 2 : 0) | ((mode & constants.X_OK) !== 0 ? 1 : 0);
+    if (want !== 0) this.world.credentials.demand(spot, want);
+  }
+
+  private common(spot: Spot, attr: Attr, unlinked: boolean) {
+    const { world } = this, lower = unlinked ? undefined : world.base(spot);
+    return {
+      ...(spot.node?.ino === undefined ? { ino: inodeRecord(attr.ino) } : world.identity(spot.node)), mtime: world.now(),
+      ...(lower === undefined ? undefined : { lower }), ...(unlinked ? { unlinked: true as const } : undefined),
+    };
+  }
+
+  private change(actor: string, spot: Spot, body: ChmodBody | ChownBody | UtimesBody): void {
+    this.world.mutate(actor, body);
+    if (body.unlinked === true && spot.node !== undefined) applyAttributes(spot.node, body);
+    this.world.watchers.changed(body.path);
+  }
+}
+
+/** chown(2): whoever calls it, setuid goes from a file, and setgid where its group may execute. */
+function modeAfterChown(attr: Attr, spot: Spot): number {
+  if (spotType(spot) !== 'file') return attr.mode;
+  return attr.mode & ~S_ISUID & ((attr.mode & 0o010) !== 0 ? ~S_ISGID : ~0);
+}

@@ -1,0 +1,130 @@
+import { sameFingerprint, typeOf, type Attr, type Fingerprint } from '../core/attr.ts';
+import type { Event, ReadBody, Stamp, StatBody } from '../core/event.ts';
+import type { TreePath } from '../core/path.ts';
+import type { Version } from '../core/version.ts';
+import { fingerprintRecord, inodeRecord } from './attributes.ts';
+import { withRange, type Range } from './pending-write.ts';
+import type { Session } from './session.ts';
+
+/** Most ranges one read event lists before the next range starts an event of its own. */
+const RANGES_PER_EVENT = 256;
+
+/** Where something was observed: its path, and the name as asked where that was another. */
+export interface Observed {
+  readonly path: TreePath;
+  readonly via: string | undefined;
+}
+
+/** What was read: its version where known, the lower's fingerprint where it came from there, the size of the whole. */
+export interface ReadFacts {
+  readonly version: Version | undefined;
+  readonly print: Fingerprint | undefined;
+  readonly size: number;
+}
+
+/**
+ * Writes observations into the log, one actor's at a time. Adjacent ones that nothing could tell apart are one: the
+ * same look again is not told again, and a read that goes on grows the ranges of the event that told of its start.
+ */
+export class Recorder {
+  private readonly session: Session;
+  /** What the tail read was made from: comparing these is cheaper than comparing records. */
+  private lastPrint: Fingerprint | undefined = undefined;
+  private lastStat: Attr | undefined = undefined;
+
+  constructor(session: Session) {
+    this.session = session;
+  }
+
+  miss(actor: string, at: Observed, call: string): void {
+    const tail = this.session.tailOf(actor);
+    if (tail !== undefined && tail.op === 'miss' && tail.call === call && samePlace(tail, at)) return;
+    this.session.append(actor, { op: 'miss', ...place(at), call });
+  }
+
+  stat(actor: string, at: Observed, attr: Attr): void {
+    const tail = this.session.tailOf(actor);
+    if (tail !== undefined && tail.op === 'stat' && samePlace(tail, at) && sameStat(this.lastStat, attr)) return;
+    this.lastStat = attr;
+    const body: StatBody = {
+      op: 'stat', ...place(at), exists: typeOf(attr.mode), mode: attr.mode, uid: attr.uid, gid: attr.gid,
+      size: attr.size, nlink: attr.nlink, ino: inodeRecord(attr.ino), rdev: attr.rdev,
+      mtime: String(attr.mtime), ctime: String(attr.ctime),
+    };
+    this.session.append(actor, body);
+  }
+
+  readlink(actor: string, at: Observed, target: string): void {
+    const tail = this.session.tailOf(actor);
+    if (tail !== undefined && tail.op === 'readlink' && samePlace(tail, at) && tail.target === target) return;
+    this.session.append(actor, { op: 'readlink', ...place(at), target });
+  }
+
+  list(actor: string, at: Observed, version: Version, count: number): void {
+    const tail = this.session.tailOf(actor);
+    if (tail !== undefined && tail.op === 'list' && samePlace(tail, at) && tail.version === version) return;
+    this.session.append(actor, { op: 'list', ...place(at), version, count });
+  }
+
+  /** A read; `range` absent: of the whole. Gives the event to hand in again when the same descriptor reads on. */
+  read(actor: string, at: Observed, facts: ReadFacts, range?: Range): Event {
+    const tail = this.session.tailOf(actor);
+    if (tail !== undefined && tail.op === 'read' && samePlace(tail, at)) {
+      const grown = this.grown(tail, facts, range);
+      if (grown !== undefined) return grown;
+    }
+    this.lastPrint = facts.print;
+    return this.session.append(actor, readBody(at, facts, range && coalesced([], range, facts.size)));
+  }
+
+  /** The tail read with more shown, `tail` itself where nothing is new, `undefined` where it is a read of its own. */
+  private grown(tail: ReadBody & Stamp, facts: ReadFacts, range: Range | undefined): Event | undefined {
+    if (tail.size !== facts.size || !samePrint(this.lastPrint, facts.print)) return undefined;
+    if (tail.version !== facts.version && tail.version !== undefined && facts.version !== undefined) return undefined;
+    const version = facts.version ?? tail.version;
+    const ranges = tail.ranges === undefined || range === undefined ? undefined : coalesced(tail.ranges, range, facts.size);
+    if (ranges !== undefined && ranges.length > RANGES_PER_EVENT) return undefined;
+    if (version === tail.version && sameRanges(ranges, tail.ranges)) return tail;
+    const { seq, time, actor } = tail;
+    const event = { seq, time, actor, ...readBody({ path: tail.path, via: tail.via }, { ...facts, version }, ranges) } as Event;
+    this.session.regrow(event);
+    return event;
+  }
+}
+
+function readBody(at: Observed, facts: ReadFacts, ranges: readonly Range[] | undefined): ReadBody {
+  return {
+    op: 'read', ...place(at),
+    ...(facts.version === undefined ? undefined : { version: facts.version }),
+    ...(facts.print === undefined ? undefined : { fingerprint: fingerprintRecord(facts.print) }),
+    size: facts.size,
+    ...(ranges === undefined ? undefined : { ranges }),
+  };
+}
+
+function place(at: Observed): { path: TreePath; via?: string } {
+  return at.via === undefined ? { path: at.path } : { path: at.path, via: at.via };
+}
+
+function samePlace(event: { path: TreePath; via?: string }, at: Observed): boolean {
+  return event.path === at.path && event.via === at.via;
+}
+
+function samePrint(a: Fingerprint | undefined, b: Fingerprint | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && sameFingerprint(a, b));
+}
+
+function sameStat(a: Attr | undefined, b: Attr): boolean {
+  return a !== undefined && sameFingerprint(a, b) && a.mode === b.mode && a.uid === b.uid && a.gid === b.gid && a.nlink === b.nlink;
+}
+
+function sameRanges(a: readonly Range[] | undefined, b: readonly Range[] | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && a.length === b.length &&
+    a.every((range, at) => range[0] === b[at]?.[0] && range[1] === b[at]?.[1]));
+}
+
+/** `ranges` with one more; `undefined` when they are the whole of `size`. */
+function coalesced(ranges: readonly Range[], [start, end]: Range, size: number): readonly Range[] | undefined {
+  const all = withRange(ranges, start, end), [first] = all;
+  return first !== undefined && first[0] === 0 && first[1] >= size ? undefined : all;
+}

@@ -1,0 +1,211 @@
+import { encodeEvent, decodeEvent } from '../core/encode.ts';
+import type { Content } from '../core/content.ts';
+import type { Event, EventBody, Stamp, WriteBody } from '../core/event.ts';
+import { applyWrite, evolve } from '../core/evolve.ts';
+import { observe } from '../core/observation.ts';
+import type { TreePath } from '../core/path.ts';
+import { Refusal } from '../core/refusal.ts';
+import type { State } from '../core/state.ts';
+import type { Node } from '../core/tree.ts';
+import type { Durability, Store } from '../store/store.ts';
+import type { Clock } from './clock.ts';
+import type { PendingWrite, Range } from './pending-write.ts';
+
+/** A seal record follows at the latest this many events after the last one: the most that `verify` has to distrust. */
+const SEAL_EVERY_EVENTS = 4096;
+/** A checkpoint follows at the latest this many events after the last one: what an opening has to fold at the most. */
+const CHECKPOINT_EVERY_EVENTS = 20_000;
+/** An event stays unpublished no longer than this under `flush`; the same bound as the store's own grouping. */
+const PUBLISH_WITHIN_MS = 50;
+
+/** Stores the bytes of a write, and says what its event has to name and what its node's content is from then on. */
+export type Settle = (write: { path: TreePath; held: Content; ranges: readonly Range[] }) => {
+  content: Content;
+  fields: Partial<WriteBody>;
+};
+
+type Growing<T> = { -readonly [K in keyof T]: T[K] };
+
+/**
+ * A log, and the state folded from it. `append` is the only way to change either. The last event stays unpublished, and
+ * may grow, until something could tell the difference: another event, a reader of the log, a flush, 50 ms.
+ */
+export class Session {
+  readonly state: State;
+  readonly store: Store;
+  readonly clock: Clock;
+  private readonly durability: Durability;
+  private readonly settle: Settle;
+  private readonly checkpoint: (state: State) => string;
+  private tail: Event | undefined = undefined;
+  private pending: { readonly node: Node; readonly write: PendingWrite } | undefined = undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined = undefined;
+  private sealedSeq: number;
+  private checkpointSeq: number;
+  private readonly followers = new Set<{ readonly told: (event: Event) => void; readonly ended: () => void }>();
+
+  constructor(parts: { state: State; store: Store; clock: Clock; durability: Durability; settle: Settle;
+    checkpoint: (state: State) => string; }) {
+    this.state = parts.state;
+    this.store = parts.store;
+    this.clock = parts.clock;
+    this.durability = parts.durability;
+    this.settle = parts.settle;
+    this.checkpoint = parts.checkpoint;
+    this.sealedSeq = this.checkpointSeq = parts.state.seq;
+  }
+
+  /** The unpublished last event, if `actor` made it: what a coalescing caller may grow. */
+  tailOf(actor: string): Event | undefined {
+    return this.tail !== undefined && this.tail.actor === actor ? this.tail : undefined;
+  }
+
+  /** The bytes of the unpublished write, if the tail is `actor`'s and goes to `node` by the name `path`. */
+  pendingWrite(actor: string, node: Node, path: TreePath): PendingWrite | undefined {
+    const { pending, tail } = this;
+    if (pending === undefined || pending.node !== node || tail?.actor !== actor) return undefined;
+    return tail.op === 'write' && tail.path === path ? pending.write : undefined;
+  }
+
+  /**
+   * Appends an event and folds it in. Throws what the store threw (nothing has changed then). `write`: the bytes of a
+   * write, which reach the store when the event is published. `orphan`: the node, where the file has no name any more.
+   */
+  append(actor: string, body: EventBody, write?: PendingWrite, orphan?: Node): Event {
+    this.publish();
+    const event = { seq: this.state.seq + 1, time: this.clock.iso(), actor, ...body } as Event;
+    if (this.durability === 'write' || this.durability === 'fsync') return this.appendAtOnce(event, write, orphan);
+    this.pending = this.fold(event, write, write?.content, orphan);
+    this.tail = event;
+    if (this.timer === undefined && this.store.directory !== undefined) this.arm();
+    return event;
+  }
+
+  /** The pending write has grown by more bytes: the event's size and time, and the node's, follow. */
+  grow(mtime: bigint): void {
+    const event = this.tail as Growing<WriteBody & Stamp>;
+    const { node, write } = this.pending as { node: Node; write: PendingWrite };
+    event.size = write.size;
+    event.mtime = String(mtime);
+    applyWrite(node, event, write.content);
+  }
+
+  /** Replaces the tail by itself, grown: only for observations, whose fold is the same for both. */
+  regrow(event: Event): void {
+    this.tail = event;
+    observe(this.state.observations, event);
+  }
+
+  /** The tail event joins the log. Throws what the store threw. */
+  publish(): void {
+    if (this.tail === undefined) return;
+    this.settleTail();
+    const event = this.tail;
+    this.store.append(encodeEvent(event));
+    this.tail = undefined;
+    this.tell(event);
+    if (event.seq - this.sealedSeq >= SEAL_EVERY_EVENTS) this.seal(event.actor);
+    if (event.seq - this.checkpointSeq >= CHECKPOINT_EVERY_EVENTS) this.saveCheckpoint();
+  }
+
+  /** Publishes, and makes everything so far as durable as the session promises. */
+  flush(): void {
+    this.publish();
+    this.store.flush();
+  }
+
+  /** Publishes, and makes everything so far survive a power cut. */
+  sync(): void {
+    this.publish();
+    this.store.sync();
+  }
+
+  /** Published events from `from` to `to`, both inclusive. */
+  *events(from = 1, to = Infinity): Generator<Event> {
+    this.publish();
+    for (const line of this.store.read(from, to)) yield decodeEvent(line);
+  }
+
+  /** Calls `told` with every event as it is published, and `ended` when the session is closed. */
+  follow(told: (event: Event) => void, ended: () => void): { close(): void } {
+    this.publish();
+    const follower = { told, ended };
+    this.followers.add(follower);
+    return { close: () => this.followers.delete(follower) };
+  }
+
+  /** Seals, keeps a checkpoint, flushes and closes the store. The lower and the state stay readable. */
+  close(actor: string): void {
+    clearTimeout(this.timer);
+    try {
+      this.publish();
+      if (this.state.seq > this.sealedSeq) this.seal(actor);
+      if (this.state.seq > this.checkpointSeq) this.saveCheckpoint();
+    } finally {
+      this.store.close();
+      for (const follower of this.followers) follower.ended();
+    }
+  }
+
+  private fold(event: Event, write: PendingWrite | undefined, content: Content | undefined, orphan: Node | undefined) {
+    const changed = evolve(this.state, event, content);
+    if (write === undefined || event.op !== 'write') return undefined;
+    if (orphan !== undefined) applyWrite(orphan, event, content);
+    return { node: orphan ?? changed as Node, write };
+  }
+
+  private appendAtOnce(event: Event, write: PendingWrite | undefined, orphan: Node | undefined): Event {
+    let content = write?.content;
+    if (write !== undefined && event.op === 'write') {
+      const settled = this.settle({ path: event.path, held: write.content, ranges: write.ranges });
+      Object.assign(event, settled.fields);
+      content = settled.content;
+    }
+    this.store.append(encodeEvent(event));
+    this.fold(event, write, content, orphan);
+    this.tell(event);
+    return event;
+  }
+
+  private settleTail(): void {
+    if (this.pending === undefined) return;
+    const event = this.tail as WriteBody & Stamp, { node, write } = this.pending;
+    // Blobs first: an event must never name bytes that are not stored.
+    const { content, fields } = this.settle({ path: event.path, held: write.content, ranges: write.ranges });
+    Object.assign(event, fields);
+    this.pending = undefined;
+    applyWrite(node, event, content);
+    observe(this.state.observations, event);
+  }
+
+  private tell(event: Event): void {
+    for (const follower of this.followers) follower.told(event);
+  }
+
+  private seal(actor: string): void {
+    const event = { seq: this.state.seq + 1, time: this.clock.iso(), actor, op: 'seal', hash: this.store.sealHash() } as const;
+    this.store.append(encodeEvent(event));
+    evolve(this.state, event);
+    this.sealedSeq = event.seq;
+    this.tell(event);
+  }
+
+  private saveCheckpoint(): void {
+    if (this.store.directory === undefined) return;
+    this.store.saveCheckpoint(this.state.seq, this.checkpoint(this.state));
+    this.checkpointSeq = this.state.seq;
+  }
+
+  private arm(): void {
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      try {
+        this.publish();
+      } catch (error) {
+        // A timer has no caller to tell; the event is still the tail, so the next call meets the same fault.
+        if (!(error instanceof Refusal)) throw error;
+      }
+    }, PUBLISH_WITHIN_MS);
+    this.timer.unref();
+  }
+}

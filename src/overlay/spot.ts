@@ -1,0 +1,40 @@
+import { typeOf, type Attr, type NodeType } from '../core/attr.ts';
+import type { TreePath } from '../core/path.ts';
+import type { Node } from '../core/tree.ts';
+
+/**
+ * Something that is there, where a look-up ended: a node of the overlay, or what the lower says under a path that the
+ * overlay does not cover (`attr` is then the lower's, and `origin` its path there).
+ */
+export interface Spot {
+  readonly path: TreePath;
+  readonly node: Node | undefined;
+  readonly origin: TreePath | undefined;
+  readonly attr: Attr | undefined;
+}
+
+/** Nothing is there. `parent`: the directory that would hold it, where that exists. */
+export interface Missing {
+  readonly path: TreePath;
+  readonly parent: Spot | undefined;
+  /** Where the lower would have it: a name to look at before a whiteout is left out. */
+  readonly origin: TreePath | undefined;
+  /** Ended by a slash, or by `/.`: only a directory can be there. */
+  readonly directoryOnly: boolean;
+}
+
+/** A path that leads out of the tree, absolute and normal. */
+export interface Outside {
+  readonly outside: string;
+}
+
+/** What a look-up found, and the name as asked where a symlink made it another. */
+export type Look = (
+  | { readonly kind: 'spot'; readonly spot: Spot }
+  | { readonly kind: 'missing'; readonly missing: Missing }
+  | { readonly kind: 'outside'; readonly outside: string }
+) & { readonly via: string | undefined };
+
+export function spotType(spot: Spot): NodeType {
+  return spot.node?.type ?? typeOf((spot.attr as Attr).mode);
+}

@@ -1,0 +1,265 @@
+import { S_IFMT, type Attr } from '../core/attr.ts';
+import {
+  byteLength, childOf, NAME_MAX_BYTES, PATH_MAX_BYTES, ROOT, SYMLINK_LIMIT, type PathName, type TreePath,
+} from '../core/path.ts';
+import { Refusal } from '../core/refusal.ts';
+import { nodeOf, type State } from '../core/state.ts';
+import { linkKey, Shared, WHITEOUT, type Entry, type Node } from '../core/tree.ts';
+import type { Lower } from '../lower/lower.ts';
+import type { Credentials } from './permission.ts';
+import { spotType, type Look, type Missing, type Spot } from './spot.ts';
+
+const S_IFLNK = 0o120000;
+/** Any component that is empty, `.` or `..`: such a path is walked, not looked up at once. */
+const UNCLEAN = /(?:^|\/)\.{0,2}(?:\/|$)/;
+
+/**
+ * Leads from a path as asked to what is there, as namei does in a kernel: in the overlay first, in the lower where the
+ * overlay says nothing, symlinks resolved in the overlay's own name space and never past its root. Has no effect.
+ */
+export class Walker {
+  private readonly state: State;
+  private readonly lower: Lower;
+  private readonly credentials: Credentials;
+  /** Absolute paths under which the tree is seen, the mount point first. */
+  private readonly mounts: readonly string[];
+
+  constructor(parts: { state: State; lower: Lower; credentials: Credentials; mounts: readonly string[] }) {
+    this.state = parts.state;
+    this.lower = parts.lower;
+    this.credentials = parts.credentials;
+    this.mounts = parts.mounts;
+  }
+
+  get mountPoint(): string {
+    return this.mounts[0] as string;
+  }
+
+  /** The root directory. Throws ENOENT where the lower's root is gone. */
+  root(): Spot {
+    const attr = this.lower.lstat(ROOT);
+    if (typeof attr === 'string') throw new Refusal('ENOENT', { reason: 'the root of the lower is gone' });
+    return { path: ROOT, node: this.state.root, origin: ROOT, attr };
+  }
+
+  /**
+   * Looks a path up. `follow`: a final symlink is followed. Throws ENOTDIR, ELOOP, EACCES and ENAMETOOLONG; that
+   * nothing is there is a value.
+   */
+  look(asked: PathName, options: { follow: boolean }): Look {
+    if (asked === '') throw new Refusal('ENOENT');
+    if (asked.length * 3 >= PATH_MAX_BYTES && byteLength(asked) >= PATH_MAX_BYTES) throw new Refusal('ENAMETOOLONG');
+    const rest = this.treePart(asked);
+    if (rest === undefined) return this.walkFromOutside(asked, options);
+    if (rest !== '' && !UNCLEAN.test(rest)) {
+      const quick = this.lookClean(rest as TreePath, options.follow);
+      if (quick !== undefined) return quick;
+    }
+    return this.walk(rest, options);
+  }
+
+  /**
+   * Where the lower alone can say what is at a path without `.`, `..` and empty components: its path there. A caller
+   * that opens it directly saves a look; on anything but a plain success it has to `look`.
+   */
+  lowerGuess(asked: PathName): { path: TreePath; origin: TreePath } | undefined {
+    const rest = this.treePart(asked);
+    if (rest === undefined || rest === '' || UNCLEAN.test(rest)) return undefined;
+    let node = this.state.root;
+    for (let start = 0; start < rest.length;) {
+      const slash = rest.indexOf('/', start), end = slash < 0 ? rest.length : slash;
+      const name = rest.slice(start, end), entry = node.names?.get(name);
+      if (entry === undefined) {
+        const origin = node.names && node.below(name);
+        return origin === undefined ? undefined : { path: rest as TreePath, origin: (origin + rest.slice(end)) as TreePath };
+      }
+      if (entry === WHITEOUT || entry instanceof Shared) return undefined;
+      node = entry;
+      start = end + 1;
+    }
+    return undefined;
+  }
+
+  /** The entry `name` of a directory, symlinks not followed. */
+  child(directory: Spot, name: string): Spot | Missing {
+    const path = childOf(directory.path, name);
+    const entry = directory.node?.names?.get(name);
+    const origin = directory.node !== undefined ? directory.node.below(name)
+      : directory.origin === undefined ? undefined : childOf(directory.origin, name);
+    if (entry !== undefined) {
+      const node = nodeOf(this.state, entry);
+      if (node !== WHITEOUT) return { path, node, origin: node.origin, attr: undefined };
+      return { path, parent: directory, origin, directoryOnly: false };
+    }
+    const attr = origin === undefined ? 'absent' : this.lower.lstat(origin);
+    if (typeof attr === 'string') return { path, parent: directory, origin, directoryOnly: false };
+    return this.lowerSpot(path, origin as TreePath, attr);
+  }
+
+  /** What the lower has at `origin`: unless it is another name of a node that the overlay has already. */
+  lowerSpot(path: TreePath, origin: TreePath, attr: Attr): Spot {
+    if (attr.nlink > 1 && this.state.links.size > 0) {
+      const node = this.state.links.get(linkKey(attr.dev, attr.ino));
+      if (node !== undefined) return { path, node, origin, attr: undefined };
+    }
+    return { path, node: undefined, origin, attr };
+  }
+
+  /** The absolute path under which a path of the tree is seen. */
+  seenAs(path: TreePath): string {
+    return path === '' ? this.mountPoint : this.mountPoint === '/' ? '/' + path : this.mountPoint + '/' + path;
+  }
+
+  /** The part below a mount point; `undefined` for a path that does not begin with one. */
+  private treePart(asked: PathName): string | undefined {
+    const path = asked.charCodeAt(0) === 47 ? asked : process.cwd() + '/' + asked;
+    for (const mount of this.mounts) {
+      if (mount === '/') return path.slice(1);
+      if (path.startsWith(mount)) {
+        if (path.length === mount.length) return '';
+        if (path.charCodeAt(mount.length) === 47) return path.slice(mount.length + 1);
+      }
+    }
+    return undefined;
+  }
+
+  private lookClean(rest: TreePath, follow: boolean): Look | undefined {
+    let node: Node = this.state.root, start = 0;
+    if (!this.credentials.isRoot) return undefined;
+    for (;;) {
+      const slash = rest.indexOf('/', start), end = slash < 0 ? rest.length : slash, last = end === rest.length;
+      const name = rest.slice(start, end);
+      if (name.length * 3 > NAME_MAX_BYTES && byteLength(name) > NAME_MAX_BYTES) throw new Refusal('ENAMETOOLONG');
+      const entry: Entry | undefined = node.names?.get(name);
+      if (entry === undefined) {
+        const origin = node.below(name);
+        if (origin === undefined) return last ? this.missingIn(node, rest, start, undefined) : undefined;
+        return this.lookLower(node, rest, start, (origin + rest.slice(end)) as TreePath, follow);
+      }
+      const next = nodeOf(this.state, entry);
+      if (next === WHITEOUT) return last ? this.missingIn(node, rest, start, node.below(name)) : undefined;
+      if (last) {
+        if (follow && next.type === 'symlink') return undefined;
+        return { kind: 'spot', spot: { path: rest, node: next, origin: next.origin, attr: undefined }, via: undefined };
+      }
+      if (next.type !== 'directory') return undefined;
+      node = next;
+      start = end + 1;
+    }
+  }
+
+  private lookLower(node: Node, rest: TreePath, start: number, origin: TreePath, follow: boolean): Look | undefined {
+    if (rest.length - start > NAME_MAX_BYTES / 3) {
+      for (const name of rest.slice(start).split('/')) if (byteLength(name) > NAME_MAX_BYTES) return undefined;
+    }
+    const attr = this.lower.lstat(origin);
+    if (attr === 'unwalkable') return undefined;
+    if (attr !== 'absent') {
+      if (follow && (attr.mode & S_IFMT) === S_IFLNK) return undefined;
+      return { kind: 'spot', spot: this.lowerSpot(rest, origin, attr), via: undefined };
+    }
+    if (rest.indexOf('/', start) < 0) return this.missingIn(node, rest, start, undefined);
+    const slash = rest.lastIndexOf('/'), parentOrigin = origin.slice(0, origin.lastIndexOf('/')) as TreePath;
+    const parent = this.lower.lstat(parentOrigin);
+    if (typeof parent === 'string') return undefined;
+    return { kind: 'missing', via: undefined, missing: {
+      path: rest, origin: undefined, directoryOnly: false,
+      parent: { path: rest.slice(0, slash) as TreePath, node: undefined, origin: parentOrigin, attr: parent },
+    } };
+  }
+
+  private missingIn(node: Node, rest: TreePath, start: number, origin: TreePath | undefined): Look {
+    const path = rest.slice(0, Math.max(0, start - 1)) as TreePath;
+    const parent: Spot = { path, node, origin: node.origin, attr: undefined };
+    return { kind: 'missing', missing: { path: rest, parent, origin, directoryOnly: false }, via: undefined };
+  }
+
+  /** A path that does not begin with a mount point may still lead there by `..`: names outside are taken literally. */
+  private walkFromOutside(asked: PathName, options: { follow: boolean }): Look {
+    const absolute = normalize(asked.charCodeAt(0) === 47 ? asked : process.cwd() + '/' + asked);
+    const rest = this.treePart(absolute as PathName);
+    if (rest === undefined) return { kind: 'outside', outside: absolute, via: undefined };
+    return this.walk(rest, options);
+  }
+
+  private walk(rest: string, options: { follow: boolean }): Look {
+    const stack: Spot[] = [this.root()];
+    const pending = rest.split('/').reverse();
+    const asked = rest;
+    let links = 0;
+    while (pending.length > 0) {
+      const name = pending.pop() as string;
+      const here = stack.at(-1) as Spot;
+      if (name === '' || name === '.') continue;
+      this.credentials.demandSearch(here);
+      if (name === '..') {
+        if (stack.length > 1) stack.pop();
+        else return this.leave('..', pending, options, asked);
+        continue;
+      }
+      if (byteLength(name) > NAME_MAX_BYTES) throw new Refusal('ENAMETOOLONG');
+      const found = this.child(here, name);
+      const last = pending.every((part) => part === '' || part === '.');
+      const directoryOnly = last && pending.length > 0;
+      if ('parent' in found) return this.missing(last ? { ...found, directoryOnly } : { ...found, path: below(found.path, pending), parent: undefined }, asked);
+      const type = spotType(found);
+      if (type === 'symlink' && (!last || options.follow || directoryOnly)) {
+        if (++links > SYMLINK_LIMIT) throw new Refusal('ELOOP');
+        const target = this.targetOf(found);
+        if (target === '') throw new Refusal('ENOENT');
+        if (target.startsWith('/')) {
+          const inside = this.treePart(target as PathName) ?? this.treePart(normalize(target) as PathName);
+          if (inside === undefined) return { kind: 'outside', outside: joined(target, pending), via: undefined };
+          stack.length = 1;
+          pending.push(...inside.split('/').reverse());
+        } else pending.push(...target.split('/').reverse());
+        continue;
+      }
+      if (type !== 'directory' && (!last || directoryOnly)) throw new Refusal('ENOTDIR');
+      stack.push(found);
+    }
+    const spot = stack.at(-1) as Spot;
+    return { kind: 'spot', spot, via: viaOf(asked, spot.path) };
+  }
+
+  private missing(missing: Missing, asked: string): Look {
+    return { kind: 'missing', missing, via: viaOf(asked, missing.path) };
+  }
+
+  /** `..` of the root: out of the tree, unless the names that follow lead back in. */
+  private leave(first: string, pending: string[], options: { follow: boolean }, asked: string): Look {
+    const absolute = normalize([this.mountPoint, first, ...pending.toReversed()].join('/'));
+    const rest = this.treePart(absolute as PathName);
+    if (rest === undefined) return { kind: 'outside', outside: absolute, via: undefined };
+    const look = this.walk(rest, options);
+    return look.kind === 'spot' ? { ...look, via: viaOf(asked, look.spot.path) } : look;
+  }
+
+  private targetOf(spot: Spot): string {
+    return spot.node?.target ?? this.lower.readlink((spot.node?.origin ?? spot.origin) as TreePath);
+  }
+}
+
+/** The path that the components still to be walked would have led to, were `path` a directory. */
+function below(path: TreePath, pending: readonly string[]): TreePath {
+  return normalize([path, ...pending.toReversed()].join('/')).slice(1) as TreePath;
+}
+
+function joined(target: string, pending: readonly string[]): string {
+  return normalize([target, ...pending.toReversed()].join('/'));
+}
+
+/** Absolute, without `.`, `..` and empty components. */
+function normalize(path: string): string {
+  const parts: string[] = [];
+  for (const part of path.split('/')) {
+    if (part === '..') parts.pop();
+    else if (part !== '' && part !== '.') parts.push(part);
+  }
+  return '/' + parts.join('/');
+}
+
+function viaOf(asked: string, path: TreePath): string | undefined {
+  const name = normalize('/' + asked).slice(1);
+  return name === path ? undefined : name;
+}

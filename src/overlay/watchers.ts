@@ -1,0 +1,63 @@
+import { isWithin, nameOf, parentOf, type TreePath } from '../core/path.ts';
+import { find, type State } from '../core/state.ts';
+import type { Lower } from '../lower/lower.ts';
+import type { WatchListener } from './system.ts';
+
+interface Watcher {
+  readonly path: TreePath;
+  readonly isDirectory: boolean;
+  readonly recursive: boolean;
+  readonly changed: WatchListener;
+}
+
+/**
+ * Tells of changes as they happen: those made through the overlay at once, those that outsiders make to the lower as
+ * the lower tells of them, unless the overlay covers what they changed.
+ */
+export class Watchers {
+  private readonly state: State;
+  private readonly lower: Lower;
+  private readonly watchers = new Set<Watcher>();
+
+  constructor(parts: { state: State; lower: Lower }) {
+    this.state = parts.state;
+    this.lower = parts.lower;
+  }
+
+  /** `origin`: where in the lower the watched thing is, if it shows through at all. */
+  watch(path: TreePath, origin: TreePath | undefined, options: { isDirectory: boolean; recursive: boolean }, changed: WatchListener) {
+    const watcher = { path, ...options, changed };
+    this.watchers.add(watcher);
+    const below = origin === undefined ? undefined
+      : this.lower.watch(origin, { recursive: options.recursive }, (event, name) => this.fromLower(watcher, event, name));
+    return { close: () => {
+      this.watchers.delete(watcher);
+      below?.close();
+    } };
+  }
+
+  /** A name came, went or became another thing. */
+  renamed(path: TreePath): void {
+    if (this.watchers.size > 0) this.tell('rename', path);
+  }
+
+  /** What is at `path` has other content or attributes. */
+  changed(path: TreePath): void {
+    if (this.watchers.size > 0) this.tell('change', path);
+  }
+
+  private tell(event: 'rename' | 'change', path: TreePath): void {
+    for (const watcher of [...this.watchers]) {
+      if (path === watcher.path) watcher.changed(event, nameOf(path));
+      else if (watcher.isDirectory && (watcher.recursive ? isWithin(path, watcher.path) : parentOf(path) === watcher.path)) {
+        watcher.changed(event, watcher.path === '' ? path : path.slice(watcher.path.length + 1));
+      }
+    }
+  }
+
+  private fromLower(watcher: Watcher, event: 'rename' | 'change', name: string): void {
+    const path = (!watcher.isDirectory || name === '' ? watcher.path : watcher.path === '' ? name : `${watcher.path}/${name}`) as TreePath;
+    const found = find(this.state, path);
+    if (typeof found === 'object' && 'lower' in found) watcher.changed(event, name);
+  }
+}

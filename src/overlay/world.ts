@@ -1,0 +1,179 @@
+import type { Attr } from '../core/attr.ts';
+import type { DiscardBody, Inode, LowerBase, MutationBody, UndoBody } from '../core/event.ts';
+import { parentOf, type PathName, type TreePath } from '../core/path.ts';
+import { Refusal } from '../core/refusal.ts';
+import { find, type State } from '../core/state.ts';
+import { linkKey, Node } from '../core/tree.ts';
+import type { Version } from '../core/version.ts';
+import type { Lower } from '../lower/lower.ts';
+import { baseRecord, inodeRecord, originOf, type Attributes } from './attributes.ts';
+import type { Contents } from './contents.ts';
+import type { Descriptors } from './descriptor.ts';
+import { inodeKeyOf, type OpenInode, type OpenInodes } from './inode.ts';
+import type { OutsideFs } from './outside.ts';
+import type { PendingWrite } from './pending-write.ts';
+import type { Credentials } from './permission.ts';
+import type { Observed, Recorder } from './recorder.ts';
+import { notFound, outsideTree } from './refusals.ts';
+import type { Session } from './session.ts';
+import type { Look, Missing, Spot } from './spot.ts';
+import type { LowerVersions } from './versions.ts';
+import type { Walker } from './walker.ts';
+import type { Watchers } from './watchers.ts';
+
+/** A lower file up to this size is hashed when its content is first changed, so that its base has a version. */
+export const HASHED_BASE_BYTES = 1024 * 1024;
+
+/** What all actors and all calls of one overlay share, and the few acts that every kind of call needs. */
+export class World {
+  readonly session: Session;
+  readonly lower: Lower;
+  readonly walker: Walker;
+  readonly attributes: Attributes;
+  readonly contents: Contents;
+  readonly recorder: Recorder;
+  readonly versions: LowerVersions;
+  readonly inodes: OpenInodes;
+  readonly descriptors: Descriptors;
+  readonly credentials: Credentials;
+  readonly watchers: Watchers;
+  readonly outside: OutsideFs;
+
+  constructor(parts: Pick<World, 'session' | 'lower' | 'walker' | 'attributes' | 'contents' | 'recorder' | 'versions'
+    | 'inodes' | 'descriptors' | 'credentials' | 'watchers' | 'outside'>) {
+    this.session = parts.session;
+    this.lower = parts.lower;
+    this.walker = parts.walker;
+    this.attributes = parts.attributes;
+    this.contents = parts.contents;
+    this.recorder = parts.recorder;
+    this.versions = parts.versions;
+    this.inodes = parts.inodes;
+    this.descriptors = parts.descriptors;
+    this.credentials = parts.credentials;
+    this.watchers = parts.watchers;
+    this.outside = parts.outside;
+  }
+
+  get state(): State {
+    return this.session.state;
+  }
+
+  /** Looks up what has to be there. A miss is recorded before ENOENT is thrown; outside the tree is EACCES. */
+  must(actor: string, path: PathName, call: string, options: { follow: boolean }): { spot: Spot; at: Observed } {
+    const look = this.walker.look(path, options);
+    if (look.kind === 'spot') return { spot: look.spot, at: { path: look.spot.path, via: look.via } };
+    if (look.kind === 'outside') throw outsideTree();
+    this.recorder.miss(actor, { path: look.missing.path, via: look.via }, call);
+    throw notFound();
+  }
+
+  /** The place where something new is to be named: nothing may be there, its directory has to. */
+  vacancy(actor: string, path: PathName, call: string): { missing: Missing & { parent: Spot }; at: Observed } {
+    const look = this.walker.look(path, { follow: false });
+    if (look.kind === 'spot') throw new Refusal('EEXIST');
+    if (look.kind === 'outside') throw outsideTree();
+    return this.vacant(actor, look, call);
+  }
+
+  /** The same for a look-up already made. */
+  vacant(actor: string, look: Look & { kind: 'missing' }, call: string): { missing: Missing & { parent: Spot }; at: Observed } {
+    const { missing } = look, { parent } = missing, at = { path: missing.path, via: look.via };
+    if (parent === undefined) {
+      this.recorder.miss(actor, at, call);
+      throw notFound();
+    }
+    this.demandWritable(parent);
+    return { missing: { ...missing, parent }, at };
+  }
+
+  /** Throws EACCES unless names may come and go in `directory`. */
+  demandWritable(directory: Spot): void {
+    if (!this.credentials.isRoot) this.credentials.demand(directory, 2 | 1);
+  }
+
+  /** The directory that holds a spot. */
+  parentOf(spot: Spot): Spot {
+    const found = this.walker.look(this.walker.seenAs(parentOf(spot.path)) as PathName, { follow: false });
+    if (found.kind !== 'spot') throw new Refusal('ENOENT');
+    return found.spot;
+  }
+
+  /** What an event has to tell of a lower file that it is the first to change; `undefined` where it is not. */
+  base(spot: Spot, version?: Version): LowerBase | undefined {
+    const { node } = spot;
+    if (node !== undefined && node.ino !== undefined) return undefined;
+    const attr = this.attributes.of(spot), origin = originOf(spot) as TreePath;
+    const isLink = (attr.mode & 0o170000) === 0o120000;
+    return baseRecord(attr, {
+      version: version ?? this.versions.get(origin, attr), target: isLink ? this.lower.readlink(origin) : undefined,
+    });
+  }
+
+  /** The version of a lower file about to be changed for the first time, and its bytes; neither where it is too large. */
+  hashBase(spot: Spot): { version: Version | undefined; bytes: Uint8Array | undefined; attr: Attr } {
+    const origin = originOf(spot) as TreePath, whole = this.lower.slurp(origin, HASHED_BASE_BYTES);
+    if (typeof whole === 'string') throw new Refusal('EIO', { fsCode: 'FS_IO_ERROR', reason: `the lower file "${origin}" is gone` });
+    if (!('kind' in whole)) throw new Refusal('EIO', { fsCode: 'FS_IO_ERROR', reason: `the lower file "${origin}" is no file any more` });
+    if (whole.kind === 'open') {
+      const { attr } = whole;
+      whole.close();
+      return { version: this.versions.get(origin, attr), bytes: undefined, attr };
+    }
+    const { attr, bytes } = whole;
+    return { version: this.contents.versionOfBytes(origin, attr, bytes), bytes, attr };
+  }
+
+  /** The version of the lower file at `origin` now; `undefined` where no file is there. */
+  versionOfLower(origin: TreePath): Version | undefined {
+    const file = this.lower.open(origin);
+    if (typeof file === 'string' || !('kind' in file)) return undefined;
+    try {
+      return this.contents.versionOfLower(origin, file);
+    } finally {
+      file.close();
+    }
+  }
+
+  /** Appends a mutation; descriptors that hold what it took over see the node from now on. */
+  mutate(actor: string, body: Exclude<MutationBody, DiscardBody | UndoBody>, write?: PendingWrite, orphan?: Node): void {
+    this.session.append(actor, body, write, orphan);
+    if (this.inodes.size === 0) return;
+    if (body.lower !== undefined) this.attach(body.lower, body.op === 'rename' ? body.to : body.path);
+    if (body.op === 'rename' && body.onto !== undefined && body.exchange === true) this.attach(body.onto, body.path);
+  }
+
+  /** Device and number by which an event finds a node with several names, should its path be none of them any more. */
+  identity(node: Node): { ino: Inode; dev?: Inode } {
+    const ino = inodeRecord(node.ino as bigint);
+    if (node.dev === undefined || this.state.links.get(inodeKeyOf(node)) === undefined) return { ino };
+    return { ino, dev: inodeRecord(node.dev) };
+  }
+
+  /** Owner and group of what is named in `directory`: this process's, the group a setgid directory's. */
+  ownerIn(directory: Spot): { uid: number; gid: number } {
+    const { uid, gid } = this.credentials, attr = this.attributes.of(directory);
+    return { uid, gid: (attr.mode & 0o2000) === 0 ? gid : attr.gid };
+  }
+
+  now(): string {
+    return String(this.session.clock.nanoseconds());
+  }
+
+  /** Whether the lower has something at `origin` that has to stay hidden when its name goes. */
+  hides(origin: TreePath | undefined): boolean {
+    return origin !== undefined && typeof this.lower.lstat(origin) !== 'string';
+  }
+
+  private attach(base: LowerBase, path: TreePath): void {
+    const key = linkKey(BigInt(base.dev), BigInt(base.ino)), inode = this.inodes.get(key);
+    if (inode === undefined || inode.node !== undefined) return;
+    const found = this.state.links.get(key) ?? find(this.state, path);
+    if (found instanceof Node) inode.node = found;
+  }
+}
+
+/** The open file as the look-up of its name would have found it. */
+export function spotOf(inode: OpenInode): Spot {
+  return { path: inode.path, node: inode.node, origin: inode.origin, attr: inode.attr };
+}
