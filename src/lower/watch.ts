@@ -44,8 +44,10 @@ export class TreeWatch {
     try {
       const attr = walker.lstat(at);
       if (typeof attr === 'string') throw new Refusal(attr === 'absent' ? 'ENOENT' : 'ENOTDIR');
-      if (isDirectory(attr)) this.watchDirectory(at, attr, []);
-      else this.watchFile(at);
+      if (isDirectory(attr)) {
+        if (at !== ROOT) this.watchPlace(at);
+        this.watchDirectory(at, attr, []);
+      } else this.watchFile(at);
     } catch (error) {
       this.close();
       throw error;
@@ -65,6 +67,19 @@ export class TreeWatch {
     });
   }
 
+  /**
+   * A removed directory tells so itself only once nobody holds it any more, and the walker may hold it; so its parent's watch is asked.
+   * Goes on with what takes its place.
+   */
+  private watchPlace(path: TreePath): void {
+    const name = nameOf(path);
+    this.begin(parentOf(path), undefined, (event, found) => {
+      if (event !== 'rename' || found !== name) return;
+      this.changed(event, name);
+      if (!this.closed) this.followed(path);
+    });
+  }
+
   /** Adds what it finds in there to `found`. */
   private watchDirectory(path: TreePath, attr: Attr, found: TreePath[]): void {
     // Watch before listing: what is created in between is then told twice rather than never.
@@ -81,8 +96,9 @@ export class TreeWatch {
 
   private happened(path: TreePath, event: 'rename' | 'change', name: string): void {
     if (name === ITSELF) {
-      if (path === this.at) this.changed(event, nameOf(path));
-      else if (event === 'rename') {
+      if (path === ROOT || event === 'change') {
+        if (path === this.at) this.changed(event, path === ROOT ? ITSELF : nameOf(path));
+      } else {
         // It was removed or moved, which its parent's watch tells. Whatever has its place by now needs a watch of its own.
         this.unwatch(path);
         this.followed(path);

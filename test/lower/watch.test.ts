@@ -93,6 +93,19 @@ describe.each(['descriptors', 'checks'] as const)('by %s', (by) => {
     await vi.waitFor(() => expect(part).toEqual(expect.arrayContaining(['rename x', 'rename d'])));
   });
 
+  it('tells at once that a directory which is held went, and goes on with the next of that name', async () => {
+    const root = planted({ 'c/d/x': '' });
+    const lower = kept(openDirectoryLower(root, { by }));
+    const told = watched(lower, 'c/d', false);
+    outcome(() => lower.slurp(at('c/d/x'), 100));
+    rmSync(join(root, 'c/d'), { recursive: true });
+    await vi.waitFor(() => expect(told).toContain('rename d'));
+    mkdirSync(join(root, 'c/d'));
+    await pause();
+    writeFileSync(join(root, 'c/d/again'), '');
+    await vi.waitFor(() => expect(told).toContain('rename again'));
+  });
+
   it('watches a file through its replacement', async () => {
     const root = planted({ 'd/x': '', 'd/y': '' });
     const told = watched(kept(openDirectoryLower(root, { by })), 'd/x', false);
