@@ -177,7 +177,7 @@ export function timeNs(value: unknown, name = 'time', now: () => number = Date.n
 
 /** Seconds since 1970 of a time argument. */
 export function unixSeconds(value: unknown, name: string, now: () => number): number {
-  if (typeof value === 'string' && value !== '' && Number.isFinite(Number(value))) return Number(value);
+  if (typeof value === 'string' && Number.isFinite(Number(value))) return Number(value);
   if (typeof value === 'number' && Number.isFinite(value)) return value < 0 ? now() / 1000 : value;
   if (types.isDate(value)) return value.getTime() / 1000;
   throw invalidType(name, ['Date', 'Time in seconds'], value);
@@ -185,7 +185,7 @@ export function unixSeconds(value: unknown, name: string, now: () => number): nu
 
 /** Seconds as the system keeps them: whole seconds and microseconds, the fraction cut, as libuv passes them on. */
 export function nanoseconds(seconds: number): bigint {
-  const whole = Math.floor(seconds);
+  const whole = Math.trunc(seconds);
   return BigInt(whole) * 1_000_000_000n + BigInt(Math.trunc((seconds - whole) * 1e6)) * 1000n;
 }
 

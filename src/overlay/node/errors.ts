@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { getSystemErrorMap, inspect } from 'node:util';
-import type { Refusal } from '../../core/refusal.ts';
+import { Refusal } from '../../core/refusal.ts';
 
 /**
  * Errors as `node:fs` gives them: system errors made from a `Refusal`, and the ERR_ errors for arguments that no
@@ -55,6 +55,12 @@ export function nodeError(refusal: Refusal, syscall: string, path?: string, dest
     Object.defineProperty(error, 'cause', { value: refusal.cause, writable: true, configurable: true });
   }
   return error;
+}
+
+/** The error to throw for what a System call threw: a refusal in node's form; anything else is a bug and thrown on. */
+export function failure(error: unknown, syscall: string, path?: string, dest?: string): NodeError {
+  if (!(error instanceof Refusal)) throw error;
+  return nodeError(error, syscall, path, dest);
 }
 
 type ErrorClass = new (message: string) => Error;
@@ -168,14 +174,18 @@ export function tooLarge(size: number | bigint): NodeError {
   return codedError(RangeError, 'ERR_FS_FILE_TOO_LARGE', `File size (${size}) is greater than 2 GiB`);
 }
 
+const ARGUMENT_CODES = new Set([
+  'ERR_INVALID_ARG_TYPE', 'ERR_INVALID_ARG_VALUE', 'ERR_OUT_OF_RANGE', 'ERR_INCOMPATIBLE_OPTION_PAIR',
+  'ERR_FS_INVALID_SYMLINK_TYPE', 'ERR_INVALID_URL_SCHEME', 'ERR_INVALID_FILE_URL_HOST', 'ERR_INVALID_FILE_URL_PATH',
+]);
+
 /**
- * Whether a failed call failed in the file system, so that a callback gets the error; what is not a fault is a
- * refused argument (or a bug), and is thrown at the caller.
+ * Whether a failed call failed in doing its work, so that a callback gets the error; what is not a fault is a refused
+ * argument (or a bug), and is thrown at the caller.
  */
 export function isFault(error: unknown): error is NodeError {
-  if (!(error instanceof Error)) return false;
-  const { errno, code } = error as NodeError;
-  return typeof errno === 'number' || code === 'ABORT_ERR' || (typeof code === 'string' && code.startsWith('ERR_FS_'));
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && !ARGUMENT_CODES.has(code);
 }
 
 /** One error for two: the second beneath the first where both happened. */

@@ -1,0 +1,94 @@
+import { validateFunction } from './arguments.ts';
+import { isFault } from './errors.ts';
+
+/**
+ * How one synchronous body becomes a callback call and a promise. The body runs when the call is made, so changes
+ * happen in the order of the calls; only the answer comes later. A body may answer with a promise (bulk reads, calls
+ * that a signal can stop): then that is what is waited for.
+ */
+export type Body = (...args: unknown[]) => unknown;
+
+export interface Call {
+  readonly sync: Body;
+  /** What the asynchronous faces do, where that is not the same. */
+  readonly lifted?: Body;
+  /** What the promise does, where that is again another: it takes iterables where callbacks do not. */
+  readonly promised?: Body;
+  /** The first and the last position at which the callback may stand. */
+  readonly callback: readonly [first: number, last: number];
+  /** Not every call has a promise by its name: those on descriptors are methods of a FileHandle. */
+  readonly promise: boolean;
+}
+
+/** The callback call of `body`: refused arguments are thrown, faults and results come in a later turn. */
+export function callbackOf(body: Body, [first, last]: Call['callback']): Body {
+  return (...args) => {
+    let at = first;
+    while (at < last && typeof args[at] !== 'function') at++;
+    const done = args[at];
+    validateFunction(done);
+    args.length = at;
+    conclude(body, args, done);
+  };
+}
+
+/** Runs `body` and gives its outcome to `done` in a later turn of the event loop. */
+export function conclude(body: Body, args: unknown[], done: Body): void {
+  let value: unknown;
+  try {
+    value = body(...args);
+  } catch (error) {
+    if (!isFault(error)) throw error;
+    setImmediate(() => done(error));
+    return;
+  }
+  if (value instanceof Promise) {
+    value.then((result: unknown) => answer(done, result), (error: unknown) => setImmediate(() => done(error)));
+  } else answer(done, value);
+}
+
+function answer(done: Body, value: unknown): void {
+  setImmediate(() => value === undefined ? done(null) : done(null, value));
+}
+
+/** Promises that settle without a turn between them before one is made: timers and sockets must not starve. */
+const CALLS_PER_TURN = 256;
+
+let callsThisTurn = 0;
+let nextTurn: Promise<void> | undefined;
+
+function beginTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(() => {
+      callsThisTurn = 0;
+      nextTurn = undefined;
+      resolve();
+    });
+  });
+}
+
+/** Runs `body` at once and promises its outcome; whatever it throws is a rejection. */
+export async function settled(body: Body, args: unknown[]): Promise<unknown> {
+  try {
+    return await body(...args);
+  } finally {
+    if (++callsThisTurn > CALLS_PER_TURN) await (nextTurn ??= beginTurn());
+  }
+}
+
+/** The promise call of `body`. */
+export function promiseOf(body: Body): (...args: unknown[]) => Promise<unknown> {
+  return (...args) => settled(body, args);
+}
+
+/** Resolves in a later turn of the event loop. */
+export function laterTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Gives a lifted function the name and arity that node's has: libraries and stack traces read them. */
+export function named<T extends Body>(call: T, name: string, length: number): T {
+  Object.defineProperty(call, 'name', { value: name, configurable: true });
+  Object.defineProperty(call, 'length', { value: length, configurable: true });
+  return call;
+}
