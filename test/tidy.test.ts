@@ -48,7 +48,7 @@ function isExported(node: ts.FunctionDeclaration | ts.ClassDeclaration): boolean
 const root = join(import.meta.dirname, '..');
 const files = ['src', 'test', 'bench'].flatMap((top) =>
   readdirSync(join(root, top), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.[cm]?[jt]s$/.test(name)).map((name) => `${top}/${name}`))
+    .filter((name) => /\.[cm]?[jt]s$/.test(name) && !name.includes('node_modules/')).map((name) => `${top}/${name}`))
   // This file holds an example of everything that is not wanted.
   .filter((file) => file !== 'test/tidy.test.ts');
 
