@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
@@ -29,6 +29,8 @@ function logOf(count: number): string {
 /** A session directory with this log. */
 function sessionWith(log: string | Uint8Array, directory = join(scratch(), 's')): string {
   mkdirSync(directory, { recursive: true });
+  // Not written over the old one: ext4 waits for the disk at the close of a file that was truncated.
+  rmSync(join(directory, 'log.jsonl'), { force: true });
   writeFileSync(join(directory, 'log.jsonl'), log);
   return directory;
 }
