@@ -5,7 +5,7 @@ import { WHITEOUT } from '../core/tree.ts';
 import { originOf, inodeRecord } from './attributes.ts';
 import { sortEntries, versionOfList } from './hash.ts';
 import type { Observed } from './recorder.ts';
-import { notFound, outsideTree } from './refusals.ts';
+import { notFound } from './refusals.ts';
 import { spotType, type Missing, type Spot } from './spot.ts';
 import type { SystemEntry } from './system.ts';
 import type { World } from './world.ts';
@@ -86,7 +86,7 @@ export class Namespace {
   rename(actor: string, from: PathName, to: PathName, options: { exchange?: boolean; noReplace?: boolean }): void {
     const { world } = this, { spot: source, at } = this.mustName(actor, from, 'rename');
     const look = world.walker.look(to, { follow: false });
-    if (look.kind === 'outside') throw outsideTree();
+    if (look.kind === 'outside') throw world.outside.boundary();
     const sourceType = spotType(source);
     if (/(^|\/)\.{1,2}\/*$/.test(from) || /(^|\/)\.{1,2}\/*$/.test(to)) throw new Refusal('EBUSY');
     if (source.path === '') throw new Refusal('EBUSY');

@@ -3,7 +3,7 @@ import type { Attr } from '../core/attr.ts';
 import { fromBytes, toBytes } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { attrOf } from '../lower/stats.ts';
-import { outsideTree } from './refusals.ts';
+import { notFound, outsideTree } from './refusals.ts';
 import type { SystemEntry } from './system.ts';
 
 const O_ACCMODE = 3;
@@ -96,6 +96,16 @@ export class OutsideFs {
   watch(path: string, options: { recursive: boolean }, changed: (event: 'rename' | 'change', name: string) => void): { close(): void } {
     this.demandReadonly();
     return real(() => fs.watch(hostPath(path), { ...options, persistent: false }, (event, name) => changed(event, name ?? '')));
+  }
+
+  /** Why what is at an outside path may not be changed: nothing is there, or it is not of the tree. */
+  refusal(path: string, options: { follow: boolean }): Refusal {
+    return this.readonly && this.stat(path, options) === undefined ? notFound() : outsideTree();
+  }
+
+  /** Why nothing moves between the tree and an outside path: where outside can be seen, it is another file system. */
+  boundary(): Refusal {
+    return this.readonly ? new Refusal('EXDEV') : outsideTree();
   }
 
   private demandReadonly(): void {

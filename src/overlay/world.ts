@@ -63,7 +63,7 @@ export class World {
   must(actor: string, path: PathName, call: string, options: { follow: boolean }): { spot: Spot; at: Observed } {
     const look = this.walker.look(path, options);
     if (look.kind === 'spot') return { spot: look.spot, at: { path: look.spot.path, via: look.via } };
-    if (look.kind === 'outside') throw outsideTree();
+    if (look.kind === 'outside') throw this.outside.refusal(look.outside, options);
     this.recorder.miss(actor, { path: look.missing.path, via: look.via }, call);
     throw notFound();
   }
