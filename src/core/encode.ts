@@ -1,7 +1,7 @@
 import type { Event, FingerprintRecord, ProcessInfo } from './event.ts';
 import { BODY_TABLES, FORMAT_VERSION, HEADER_TABLE, LINE_TABLES, isObject } from './format.ts';
 import type { Header } from './format.ts';
-import { CorruptEventError, digits, inodeText, quote, toBase64 } from './kind.ts';
+import { CorruptEventError, digits, inodeText, isPlain, quote, toBase64 } from './kind.ts';
 
 export { CorruptEventError } from './kind.ts';
 
@@ -117,6 +117,7 @@ function place(path: string, via: string | undefined): string {
 }
 
 function name(key: string, value: string): string {
+  if (isPlain(value)) return ',"' + key + '":"' + value + '"';
   return value.isWellFormed() ? ',"' + key + '":' + quote(value) : ',"' + key + '64":"' + toBase64(value) + '"';
 }
 

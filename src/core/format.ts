@@ -120,7 +120,7 @@ export class Table {
 
 /** A record inside a record. */
 function record<T extends object>(fields: FieldsOf<T>): Kind<T> {
-  const table = new Table(fields as { readonly [key: string]: AnyField });
+  const table = new Table(fields);
   return {
     schema: table.schema(),
     write: (value) => '{' + table.write(value).slice(1) + '}',
@@ -132,6 +132,7 @@ function record<T extends object>(fields: FieldsOf<T>): Kind<T> {
   };
 }
 
+/** Whether parsed JSON is an object: no list, not null. */
 export function isObject(json: unknown): json is JsonObject {
   return typeof json === 'object' && json !== null && !Array.isArray(json);
 }

@@ -37,9 +37,14 @@ export class CorruptEventError extends Error {
 /** Everything but `"`, `\`, controls and surrogates stands for itself in JSON. */
 const needsEscape = /[^ !#-[\]-\ud7ff\ue000-\uffff]/;
 
-/** JSON text of any string. Much faster than JSON.stringify for those that need no escape, which is nearly all. */
+/** Whether `text` stands in JSON as it is: nearly every name does. */
+export function isPlain(text: string): boolean {
+  return !needsEscape.test(text);
+}
+
+/** JSON text of any string. Much faster than JSON.stringify for plain ones. */
 export function quote(text: string): string {
-  return needsEscape.test(text) ? JSON.stringify(text) : '"' + text + '"';
+  return isPlain(text) ? '"' + text + '"' : JSON.stringify(text);
 }
 
 /** JSON text of a count of anything. Throws RangeError for what a reader would refuse: a line must never be written wrong. */
@@ -48,6 +53,7 @@ export function digits(value: number): string {
   return '' + value;
 }
 
+/** JSON text of an inode or device number. */
 export function inodeText(value: Inode): string {
   return typeof value === 'number' ? digits(value) : '"' + value + '"';
 }
@@ -74,7 +80,7 @@ const isString = (json: unknown): json is string => typeof json === 'string';
 const isCount = (json: unknown): json is number => Number.isSafeInteger(json) && (json as number) >= 0;
 const isName = (json: unknown): json is string => isString(json) && !json.includes('\0');
 const isPath = (json: unknown): boolean => json === '' || (isName(json) && !unresolved.test(json));
-const plain = <T extends string>(value: T): string => '"' + value + '"';
+const plain = (value: string): string => '"' + value + '"';
 const integerSchema = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 
 export const STRING: Kind<string> = kind('a string', isString, { type: 'string' }, quote);
@@ -109,7 +115,7 @@ export const INODE: Kind<Inode> = kind(
   { anyOf: [integerSchema, { type: 'string', pattern: decimal.source }] }, inodeText);
 
 const NODE_TYPES: readonly NodeType[] = ['file', 'directory', 'symlink', 'fifo', 'socket', 'block', 'character'];
-export const NODE_TYPE: Kind<NodeType> = kind(
+export const NODE_TYPE: Kind<NodeType> = kind<NodeType>(
   'a file type', (json) => NODE_TYPES.some((type) => type === json), { enum: NODE_TYPES }, plain);
 
 /** Pairs [start, end) in bytes, start before end. */
@@ -132,7 +138,7 @@ function fromBase64(text: string): string {
 function nameKind<T extends string>(words: string, is: (json: unknown) => boolean, schema: Schema): Kind<T> {
   return {
     ...kind<T>(words, is, schema, quote),
-    isText: (value) => !needsEscape.test(value) || value.isWellFormed(),
+    isText: (value) => isPlain(value) || value.isWellFormed(),
     base64: {
       schema: BASE64.schema,
       write: (value) => plain(toBase64(value)),

@@ -16,10 +16,19 @@ function reasonOf(decode: () => unknown): string {
   try {
     decode();
   } catch (error) {
-    expect(error).toBeInstanceOf(CorruptEventError);
-    return (error as CorruptEventError).reason;
+    if (error instanceof CorruptEventError) return error.reason;
+    throw error;
   }
   throw new Error('decoded without complaint');
+}
+
+function outcomeOf(decode: () => unknown): string {
+  try {
+    decode();
+  } catch (error) {
+    if (!(error instanceof CorruptEventError)) return String(error);
+  }
+  return 'decoded or refused';
 }
 
 describe('encodeEvent', () => {
@@ -124,11 +133,8 @@ describe('decodeEvent', () => {
   it('throws nothing but CorruptEventError for text with one character changed', () => {
     fc.assert(fc.property(anyEvent(), fc.nat(), fc.string({ unit: 'binary-ascii', maxLength: 1 }), (event, at, char) => {
       const line = encodeEvent(event) + '}', cut = at % line.length;
-      try {
-        decodeEvent(line.slice(0, cut) + char + line.slice(cut + 1));
-      } catch (error) {
-        expect(error).toBeInstanceOf(CorruptEventError);
-      }
+      const broken = line.slice(0, cut) + char + line.slice(cut + 1);
+      expect(outcomeOf(() => decodeEvent(broken))).toBe('decoded or refused');
     }), { numRuns: 1000 });
   });
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dataBytes, emptyExtents, overwrite, slices, truncateTo } from '../../src/core/extents.ts';
 import type { Extent, ExtentMap, ExtentSource } from '../../src/core/extents.ts';
+import { unreachable } from '../../src/core/unreachable.ts';
 import type { Version } from '../../src/core/version.ts';
 
 const blobs = ['sha256:a', 'sha256:b'] as Version[];
@@ -14,6 +15,7 @@ function byteOf(source: ExtentSource, at: number): number {
     case 'lower': return (source.from + at) % 241 + 1;
     case 'blob': return ((source.from + at) * 7 + blobs.indexOf(source.digest)) % 239 + 1;
     case 'bytes': return source.bytes[source.from + at] as number;
+    default: return unreachable(source);
   }
 }
 
@@ -67,11 +69,11 @@ function tiling(map: ExtentMap): Extent[] {
   const extents = slices(map, 0, map.size);
   let at = 0;
   for (const [i, extent] of extents.entries()) {
-    if (extent.at !== at || extent.length <= 0) expect.fail(`extent ${i} begins at ${extent.at}, not ${at}`);
+    if (extent.at !== at || extent.length <= 0) throw new Error(`extent ${i} begins at ${extent.at}, not ${at}`);
     const before = extents[i - 1];
     if (before && before.source.kind === extent.source.kind) {
       const joined = overwrite(overwrite(emptyExtents(0), 0, before.length, before.source), before.length, extent.length, extent.source);
-      if (slices(joined, 0, joined.size).length !== 2) expect.fail(`extents ${i - 1} and ${i} are one`);
+      if (slices(joined, 0, joined.size).length !== 2) throw new Error(`extents ${i - 1} and ${i} are one`);
     }
     at += extent.length;
   }
@@ -106,7 +108,7 @@ describe('an extent map', () => {
 
   it('keeps every one of many small appended, scattered and overlapping writes, over block borders', () => {
     fc.assert(fc.property(fc.infiniteStream(fc.nat({ max: 5999 })), fc.constantFrom(1, 3, 700), (stream, width) => {
-      const bytes = new Array<number>(6000).fill(0);
+      const bytes = Array.from({ length: 6000 }, () => 0);
       let map = emptyExtents(0);
       for (let at = 0; at < 6000; at += 2) {
         const source: ExtentSource = { kind: 'lower', from: at * 5 };
@@ -121,7 +123,7 @@ describe('an extent map', () => {
       expect(bytesOf(tiling(map))).toEqual(bytes);
       expect(bytesOf(slices(map, 2500, 3100))).toEqual(bytes.slice(2500, 3100));
       const small = truncateTo(map, 1001);
-      expect(bytesOf(tiling(truncateTo(small, 1500)))).toEqual([...bytes.slice(0, 1001), ...new Array<number>(499).fill(0)]);
+      expect(bytesOf(tiling(truncateTo(small, 1500)))).toEqual([...bytes.slice(0, 1001), ...Array.from({ length: 499 }, () => 0)]);
       expect(bytesOf(tiling(map))).toEqual(bytes);
     }), { numRuns: 20 });
   });
