@@ -2,8 +2,8 @@
 const EXPANSION_LIMIT = 65_536;
 
 /**
- * The patterns that one with braces stands for, as bash expands them: `a{b,c}` is `ab` and `ac`, `{1..3}` counts. A brace
- * without a comma or range is itself. Throws RangeError above 65,536 patterns.
+ * The patterns that one with braces stands for, as bash expands them: `a{b,c}` is `ab` and `ac`, `{1..3}` counts. A
+ * brace without a comma or range is itself. Throws RangeError above 65,536 patterns.
  */
 export function expandBraces(pattern: string): string[] {
   const open = firstGroup(pattern, 0);
@@ -13,12 +13,16 @@ export function expandBraces(pattern: string): string[] {
   for (const choice of open.choices) {
     for (const middle of open.nested ? expandBraces(choice) : [choice]) {
       for (const rest of rests) {
-        if (results.length === EXPANSION_LIMIT) throw new RangeError(`Pattern stands for more than ${EXPANSION_LIMIT} patterns`);
+        if (results.length === EXPANSION_LIMIT) throw tooMany();
         results.push(before + middle + rest);
       }
     }
   }
   return results;
+}
+
+function tooMany(): RangeError {
+  return new RangeError(`Pattern stands for more than ${EXPANSION_LIMIT} patterns`);
 }
 
 interface Group {
@@ -79,9 +83,7 @@ function range(inside: string): string[] | undefined {
   const from = numeric ? Number(low) : (first as string).charCodeAt(0);
   const to = numeric ? Number(high) : (last as string).charCodeAt(0);
   const step = Math.max(1, Math.abs(Number(by ?? 1)));
-  if (Math.abs(to - from) / step >= EXPANSION_LIMIT) {
-    throw new RangeError(`Pattern stands for more than ${EXPANSION_LIMIT} patterns`);
-  }
+  if (Math.abs(to - from) / step >= EXPANSION_LIMIT) throw tooMany();
   const width = numeric && [low, high].some((end) => /^-?0\d/.test(end)) ? Math.max(low.length, high.length) : 0;
   const counted: string[] = [];
   for (let value = from; from <= to ? value <= to : value >= to; value += from <= to ? step : -step) {

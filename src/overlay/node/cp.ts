@@ -37,6 +37,9 @@ const DEFAULTS: CopyOptions = {
   dereference: false, errorOnExist: false, filter: undefined, force: true, mode: 0, preserveTimestamps: false,
   recursive: false, verbatimSymlinks: false,
 };
+const BOOLEANS = [
+  'dereference', 'errorOnExist', 'force', 'preserveTimestamps', 'recursive', 'verbatimSymlinks',
+] as const;
 const COPY_MODES = constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE | constants.COPYFILE_FICLONE_FORCE;
 
 /** The calls that copy trees, over `system`. */
@@ -46,7 +49,7 @@ export function copies(system: System) {
   }
 
   function cp(
-    source: PathArgument, destination: PathArgument, options: Partial<CopyOptions> | undefined | Callback, callback?: Callback,
+    source: PathArgument, destination: PathArgument, options?: Partial<CopyOptions> | Callback, callback?: Callback,
   ): void {
     if (typeof options === 'function') [callback, options] = [options, undefined];
     validateFunction(callback);
@@ -141,26 +144,26 @@ class Copy {
   * #copy(pair: Pair): Steps<void> {
     yield TURN;
     const { source, target, from } = pair;
-    const type = typeOf(from.mode);
-    switch (type) {
+    switch (typeOf(from.mode)) {
       case 'directory':
         if (!this.#options.recursive) {
           throw systemError('ERR_FS_EISDIR', 'cp', 'EISDIR', `${source} is a directory (not copied)`, source,
             this.#face === 'sync' ? os.errno.EINVAL : os.errno.EISDIR);
         }
-        return yield* this.#copyDirectory(pair);
+        yield* this.#copyDirectory(pair);
+        return;
       case 'file':
       case 'character':
       case 'block':
-        return this.#copyFile(pair);
+        this.#copyFile(pair);
+        return;
       case 'symlink':
-        return this.#copyLink(pair);
+        this.#copyLink(pair);
+        return;
       case 'socket':
         throw uncopied('ERR_FS_CP_SOCKET', 'a socket file', target);
       case 'fifo':
         throw uncopied('ERR_FS_CP_FIFO_PIPE', 'a FIFO pipe', target);
-      default:
-        throw uncopied('ERR_FS_CP_UNKNOWN', `an unknown file type: ${type satisfies never}`, target);
     }
   }
 
@@ -168,11 +171,13 @@ class Copy {
     const system = this.#system;
     if (!onto) this.#called('mkdir', target, () => system.mkdir(target, 0o777));
     for (const { name } of this.#called('opendir', source, () => system.readdir(source))) {
-      const pair = yield* this.#examine(posix.join(source, name) as PathName, posix.join(target, name) as PathName);
+      const [from, to] = [posix.join(source, name) as PathName, posix.join(target, name) as PathName];
+      const pair = yield* this.#examine(from, to);
       if (pair) yield* this.#copy(pair);
     }
     // Last, since a mode may forbid to write into the new directory.
-    if (!onto) this.#called('chmod', target, () => system.chmod(target, from.mode & PERMISSION_BITS, { follow: true }));
+    const mode = from.mode & PERMISSION_BITS;
+    if (!onto) this.#called('chmod', target, () => system.chmod(target, mode, { follow: true }));
   }
 
   /** Content and permission bits; a file in the way is unlinked first, so that its other names keep what they have. */
@@ -187,7 +192,8 @@ class Copy {
     }
     const exclusive = (mode & constants.COPYFILE_EXCL) !== 0;
     this.#called('copyfile', source, () => system.copyFile(source, target, { exclusive }), target);
-    if (preserveTimestamps) this.#called('utime', target, () => system.utimes(target, from.atime, from.mtime, { follow: true }));
+    if (!preserveTimestamps) return;
+    this.#called('utime', target, () => system.utimes(target, from.atime, from.mtime, { follow: true }));
   }
 
   #copyLink(pair: Pair): void {
@@ -195,7 +201,10 @@ class Copy {
     let leadsTo = this.#called('readlink', source, () => system.readlink(source));
     if (!this.#options.verbatimSymlinks) leadsTo = this.#resolved(leadsTo, source);
     if (onto) {
-      if (typeOf(onto.mode) !== 'symlink') return this.#link(leadsTo, target);
+      if (typeOf(onto.mode) !== 'symlink') {
+        this.#link(leadsTo, target);
+        return;
+      }
       this.#checkLinks(pair, leadsTo);
       this.#called('unlink', target, () => system.unlink(target));
     }
@@ -208,7 +217,8 @@ class Copy {
     if (this.#isBelow(before, leadsTo)) throw intoItself(leadsTo, before, target);
     const seen = this.#look(this.#face === 'sync' ? target : source, { follow: true });
     if (isDirectory(seen) && this.#isBelow(leadsTo, before)) {
-      throw systemError('ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY', 'cp', 'EINVAL', `cannot overwrite ${before} with ${leadsTo}`, target);
+      throw systemError('ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY', 'cp', 'EINVAL',
+        `cannot overwrite ${before} with ${leadsTo}`, target);
     }
   }
 
@@ -280,9 +290,7 @@ function copyOptions(options: unknown): CopyOptions {
   if (options === undefined) return DEFAULTS;
   validateObject(options, 'options');
   const checked: CopyOptions = { ...DEFAULTS, ...options };
-  for (const name of ['dereference', 'errorOnExist', 'force', 'preserveTimestamps', 'recursive', 'verbatimSymlinks'] as const) {
-    validateBoolean(checked[name], `options.${name}`);
-  }
+  for (const name of BOOLEANS) validateBoolean(checked[name], `options.${name}`);
   const mode = callMode(checked.mode, COPY_MODES);
   if (checked.dereference && checked.verbatimSymlinks) throw incompatibleOptions('dereference', 'verbatimSymlinks');
   if (checked.filter !== undefined) validateFunction(checked.filter, 'options.filter');

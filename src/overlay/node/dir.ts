@@ -42,7 +42,9 @@ export function directories(system: System) {
     return opened(path, options);
   }
 
-  function opendir(path: PathArgument, options: OpenDirOptions | Encoding | undefined | DirCallback, callback?: DirCallback): void {
+  function opendir(
+    path: PathArgument, options?: OpenDirOptions | Encoding | DirCallback, callback?: DirCallback,
+  ): void {
     if (typeof options === 'function') callback = options;
     validateFunction(callback, 'callback');
     conclude(() => opened(path, options), [], callback);
@@ -79,8 +81,8 @@ interface Waiting {
 }
 
 /**
- * A directory held open. As with node's, reads that find nothing buffered are operations: others queue behind a running
- * one, and synchronous ones are refused meanwhile (ERR_DIR_CONCURRENT_OPERATION).
+ * A directory held open. As with node's, reads that find nothing buffered are operations: others queue behind a
+ * running one, and synchronous ones are refused meanwhile (ERR_DIR_CONCURRENT_OPERATION).
  */
 export class Dir implements AsyncIterable<Dirent> {
   readonly #listing: Listing;
@@ -145,11 +147,11 @@ export class Dir implements AsyncIterable<Dirent> {
   }
 
   close(): Promise<void>;
-  close(callback: (error?: unknown) => void): void;
-  close(callback?: (error?: unknown) => void): Promise<void> | void {
+  close(callback: (error?: Error | null) => void): void;
+  close(callback?: (error?: Error | null) => void): Promise<void> | void {
     if (callback === undefined) {
       return new Promise((resolve, reject) => {
-        this.close((error) => error ? reject(error as Error) : resolve());
+        this.close((error) => error ? reject(error) : resolve());
       });
     }
     validateFunction(callback, 'callback');

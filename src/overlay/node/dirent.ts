@@ -8,7 +8,9 @@ const TYPES: Readonly<Record<NodeType, number>> = {
 };
 
 /** Node's own class, so that `instanceof` holds for it; its constructor is not in its types. */
-const NodeDirent = Dirent as unknown as new (name: string | Buffer, type: number, parent: string | Uint8Array) => Dirent;
+const NodeDirent = Dirent as unknown as new (
+  name: string | Buffer, type: number, parent: string | Uint8Array,
+) => Dirent;
 
 /** A `fs.Dirent`; `parent` as the caller named the directory. */
 export function dirent(name: string | Buffer, type: NodeType, parent: string | Uint8Array): Dirent {

@@ -7,7 +7,7 @@ import { typeOf } from '../../core/attr.ts';
 import type { PathName } from '../../core/path.ts';
 import { Refusal } from '../../core/refusal.ts';
 import type { System, SystemEntry } from '../system.ts';
-import { pathName, validateFunction, validateObject, validateString, type PathArgument } from './arguments.ts';
+import { pathName, validateFunction, validateObject, validateString } from './arguments.ts';
 import { expandBraces } from './braces.ts';
 import { dirent } from './dirent.ts';
 import { invalidType } from './errors.ts';
@@ -18,7 +18,7 @@ import { settleLater, sliced, TURN, type Steps } from './steps.ts';
 
 export interface GlobOptions {
   readonly cwd?: string | URL | undefined;
-  /** What to leave out, with all beneath it: patterns, or a function of the path (of the Dirent with `withFileTypes`). */
+  /** What to leave out, with all beneath it: patterns, or a function of the path (with `withFileTypes`, the Dirent). */
   readonly exclude?: readonly string[] | ((entry: never) => unknown) | undefined;
   readonly withFileTypes?: boolean | undefined;
 }
@@ -36,7 +36,7 @@ export function globs(system: System) {
   }
 
   function glob(
-    pattern: string | readonly string[], options: GlobOptions | undefined | GlobCallback, callback?: GlobCallback,
+    pattern: string | readonly string[], options?: GlobOptions | GlobCallback, callback?: GlobCallback,
   ): void {
     if (typeof options === 'function') [callback, options] = [options, undefined];
     validateFunction(callback);
@@ -44,7 +44,9 @@ export function globs(system: System) {
     conclude(() => settleLater(collected(search.find())), [], callback);
   }
 
-  async function* globLater(pattern: string | readonly string[], options?: GlobOptions): AsyncGenerator<Found, void, undefined> {
+  async function* globLater(
+    pattern: string | readonly string[], options?: GlobOptions,
+  ): AsyncGenerator<Found, void, undefined> {
     yield* sliced(new Glob(system, pattern, options).find());
   }
 
@@ -86,9 +88,9 @@ interface Place {
 }
 
 /**
- * One search. Each directory is listed once at most, and only where a pattern needs its names: a part without magic is
- * looked for by name. `**` enters no symlinks, but where it is not a pattern's first part, a symlink may be the last
- * directory it stands for. Names that begin with a dot match only patterns that say the dot.
+ * One search. Each directory is listed once at most, and only where a pattern needs its names: a part without magic
+ * is looked for by name. `**` enters no symlinks, but where it is not a pattern's first part, a symlink may be the
+ * last directory it stands for. Names that begin with a dot match only patterns that say the dot.
  */
 class Glob {
   readonly #system: System;
@@ -104,7 +106,7 @@ class Glob {
   constructor(system: System, pattern: string | readonly string[], options: GlobOptions = {}) {
     validateObject(options, 'options');
     this.#system = system;
-    this.#root = options.cwd === undefined || options.cwd === null ? '.' : pathName(options.cwd as PathArgument, 'options.cwd');
+    this.#root = pathName(options.cwd ?? '.', 'options.cwd');
     this.#withFileTypes = Boolean(options.withFileTypes);
     this.#excludes = this.#exclusion(options.exclude);
     this.#patterns = patternsOf(pattern).flatMap(expandBraces).filter((text) => text !== '').map(parsed);

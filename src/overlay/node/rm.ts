@@ -2,7 +2,9 @@ import { toBytes, type PathName } from '../../core/path.ts';
 import { Refusal } from '../../core/refusal.ts';
 import { typeOf } from '../../core/attr.ts';
 import type { System } from '../system.ts';
-import { pathName, validateBoolean, validateFunction, validateInt32, validateObject, validateUint32, type PathArgument } from './arguments.ts';
+import {
+  pathName, validateBoolean, validateFunction, validateInt32, validateObject, validateUint32, type PathArgument,
+} from './arguments.ts';
 import { nodeError } from './errors.ts';
 import { conclude, settled } from './lift.ts';
 import { settleLater, settleNow, TURN, type Face, type Steps } from './steps.ts';
@@ -71,7 +73,8 @@ export function removals(system: System, exported: Exported = {}) {
         // The promise face looks through a symlink and then removes the link, as node's does.
         const entry = looks === 'stat' ? lookedUp(system, path, { follow: false }) : attr;
         if (entry instanceof Refusal) return;
-        return yield* removeEntry(face === 'sync' ? now : later, path, typeOf(entry.mode) === 'directory', options);
+        yield* removeEntry(face === 'sync' ? now : later, path, typeOf(entry.mode) === 'directory', options);
+        return;
       }
     }
     const refusal = refused(() => system.rmdir(path));
@@ -82,7 +85,7 @@ export function removals(system: System, exported: Exported = {}) {
     settleNow(rmSteps(pathName(path), rmOptions(options), 'sync'));
   }
 
-  function rm(path: PathArgument, options: Partial<RmOptions> | undefined | Callback, callback?: Callback): void {
+  function rm(path: PathArgument, options?: Partial<RmOptions> | Callback, callback?: Callback): void {
     if (typeof options === 'function') [callback, options] = [options, undefined];
     const name = pathName(path), checked = rmOptions(options);
     validateFunction(callback);
@@ -93,7 +96,7 @@ export function removals(system: System, exported: Exported = {}) {
     settleNow(rmdirSteps(pathName(path), rmdirOptions(options), 'sync'));
   }
 
-  function rmdir(path: PathArgument, options: Partial<RmdirOptions> | undefined | Callback, callback?: Callback): void {
+  function rmdir(path: PathArgument, options?: Partial<RmdirOptions> | Callback, callback?: Callback): void {
     if (typeof options === 'function') [callback, options] = [options, undefined];
     validateFunction(callback);
     const name = pathName(path), checked = rmdirOptions(options);
@@ -152,7 +155,9 @@ function* removeChildren(remover: Remover, path: PathName, options: RmdirOptions
     throw nodeError(refusal, 'scandir', path);
   }
   const prefix = path.endsWith('/') ? path : `${path}/`;
-  for (const { name, type } of entries) yield* removeEntry(remover, prefix + name as PathName, type === 'directory', options);
+  for (const { name, type } of entries) {
+    yield* removeEntry(remover, prefix + name as PathName, type === 'directory', options);
+  }
 }
 
 function lookedUp(system: System, path: PathName, options: { follow: boolean }) {

@@ -3,8 +3,8 @@ import { types } from 'node:util';
 import { codedError } from './errors.ts';
 
 /**
- * A call of many steps (cp, rm -r, glob), written once for all faces: a generator that yields where it could wait. The
- * synchronous face never lets go of the thread, the others do.
+ * A call of many steps (cp, rm -r, glob), written once for all faces: a generator that yields where it could wait.
+ * The synchronous face never lets go of the thread, the others do.
  */
 export type Steps<T> = Generator<Pause, T, unknown>;
 

@@ -11,7 +11,6 @@ const WORDS = {
   ERR_FS_CP_NON_DIR_TO_DIR: 'Cannot overwrite directory with non-directory',
   ERR_FS_CP_SOCKET: 'Cannot copy a socket file',
   ERR_FS_CP_SYMLINK_TO_SUBDIRECTORY: 'Cannot overwrite symlink in subdirectory of self',
-  ERR_FS_CP_UNKNOWN: 'Cannot copy an unknown file type',
 } as const;
 
 export type SystemErrorCode = keyof typeof WORDS;
@@ -25,8 +24,8 @@ class SystemError extends Error {
 
 /** A call refused by its own rules. `errno` where node gives another than that of `code`. */
 export function systemError(
-  key: SystemErrorCode, syscall: 'cp' | 'rm', code: 'EEXIST' | 'EINVAL' | 'EISDIR' | 'ENOTDIR', message: string, path: string,
-  errno: number = constants.errno[code],
+  key: SystemErrorCode, syscall: 'cp' | 'rm', code: 'EEXIST' | 'EINVAL' | 'EISDIR' | 'ENOTDIR',
+  message: string, path: string, errno: number = constants.errno[code],
 ): NodeError {
   const info = { code, message, path: path.toWellFormed(), syscall, errno };
   const error = codedError(SystemError, key, `${WORDS[key]}: ${syscall} returned ${code} (${message}) ${info.path}`);
@@ -34,7 +33,9 @@ export function systemError(
     name: { value: 'SystemError', writable: true, configurable: true },
     info: { value: info, enumerable: true, configurable: true },
     errno: { get: () => info.errno, set: (to: number) => { info.errno = to; }, enumerable: true, configurable: true },
-    syscall: { get: () => info.syscall, set: (to: 'cp' | 'rm') => { info.syscall = to; }, enumerable: true, configurable: true },
+    syscall: {
+      get: () => info.syscall, set: (to: 'cp' | 'rm') => { info.syscall = to; }, enumerable: true, configurable: true,
+    },
     path: { get: () => info.path, set: (to: string) => { info.path = to; }, enumerable: true, configurable: true },
   });
   return error;

@@ -32,7 +32,9 @@ const NOTHING: Attr = {
 export function fileWatches(system: System) {
   const watchers = new Map<string, StatWatcher>();
 
-  function watchFile(path: PathArgument, options: WatchFileOptions | null | undefined | StatsListener, listener?: StatsListener): StatWatcher {
+  function watchFile(
+    path: PathArgument, options?: WatchFileOptions | null | StatsListener, listener?: StatsListener,
+  ): StatWatcher {
     const name = absolute(path);
     if (options === null || typeof options !== 'object') {
       listener = options ?? undefined;
@@ -82,9 +84,9 @@ interface Looks {
 }
 
 /**
- * Emits `'change'` with the stats now and those before, when a look shows a change of more than the access time. A path
- * with nothing there has stats of zeros; the first look at one tells so. After a time without a file, the stats before
- * are those of the file that was there.
+ * Emits `'change'` with the stats now and those before, when a look shows a change of more than the access time. A
+ * path with nothing there has stats of zeros; the first look at one tells so. After a time without a file, the stats
+ * before are those of the file that was there.
  */
 export class StatWatcher extends EventEmitter {
   readonly #look: () => Attr;

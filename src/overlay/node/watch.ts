@@ -2,7 +2,7 @@ import { addAbortListener, EventEmitter } from 'node:events';
 import { Buffer } from 'node:buffer';
 import type { PathName } from '../../core/path.ts';
 import { Refusal } from '../../core/refusal.ts';
-import type { System } from '../system.ts';
+import type { System, WatchListener } from '../system.ts';
 import {
   encoded, getOptions, pathName, validateBoolean, validateObject, validateSignal, type Encoding, type PathArgument,
 } from './arguments.ts';
@@ -33,7 +33,9 @@ const PENDING_LIMIT = 16_384;
 
 /** The calls that watch, over `system`. */
 export function watches(system: System) {
-  function watch(path: PathArgument, options?: WatchOptions | Encoding | null | ChangeListener, listener?: ChangeListener): FSWatcher {
+  function watch(
+    path: PathArgument, options?: WatchOptions | Encoding | null | ChangeListener, listener?: ChangeListener,
+  ): FSWatcher {
     if (typeof options === 'function') [listener, options] = [options, undefined];
     const { persistent = true, recursive = false, encoding, signal } = getOptions<WatchOptions>(options, {});
     const name = pathName(path);
@@ -41,15 +43,16 @@ export function watches(system: System) {
       validateBoolean(recursive, 'options.recursive');
       if (persistent !== null) validateBoolean(persistent, 'options.persistent');
     }
-    const watcher = new FSWatcher((changed, failed) => started(system, name, Boolean(recursive), changed, failed), name, {
-      persistent: Boolean(persistent), encoding,
-    });
+    const start = starting(system, name, recursive ?? false);
+    const watcher = new FSWatcher(start, name, { persistent: persistent ?? false, encoding });
     if (listener) watcher.addListener('change', listener);
     if (signal) closeOnAbort(watcher, signal);
     return watcher;
   }
 
-  async function* watchLater(path: PathArgument, options: WatchOptions = {}): AsyncGenerator<ChangeInfo, void, undefined> {
+  async function* watchLater(
+    path: PathArgument, options: WatchOptions = {},
+  ): AsyncGenerator<ChangeInfo, void, undefined> {
     const name = pathName(path);
     validateObject(options, 'options');
     const { persistent = true, recursive = false, encoding = 'utf8', signal } = options;
@@ -61,13 +64,13 @@ export function watches(system: System) {
     }
     if (signal?.aborted) throw abortError(signal);
     const told: ChangeInfo[] = [];
-    let failure: unknown;
+    let failure: Error | undefined;
     let wake = (): void => undefined;
-    const fail = (error: unknown): void => {
+    const fail = (error: Error): void => {
       failure ??= error;
       wake();
     };
-    const watcher = new FSWatcher((changed, failed) => started(system, name, recursive, changed, failed), name, { persistent, encoding });
+    const watcher = new FSWatcher(starting(system, name, recursive), name, { persistent, encoding });
     watcher.on('change', (eventType: ChangeType, filename: Filename) => {
       if (told.length < PENDING_LIMIT) told.push({ eventType, filename });
       wake();
@@ -92,18 +95,17 @@ export function watches(system: System) {
   return { watch, promises: { watch: watchLater } };
 }
 
-type Start = (changed: (event: ChangeType, name: string) => void, failed: (fault: unknown) => void) => { close(): void };
+type Start = (changed: WatchListener, failed: (fault: unknown) => void) => { close(): void };
 
-function started(
-  system: System, path: PathName, recursive: boolean, changed: (event: ChangeType, name: string) => void,
-  failed: (fault: unknown) => void,
-): { close(): void } {
-  try {
-    return system.watch(path, { recursive }, changed, failed);
-  } catch (error) {
-    // Node's recursive watcher looks at the path first.
-    throw watchError(error, recursive ? 'stat' : 'watch', path);
-  }
+function starting(system: System, path: PathName, recursive: boolean): Start {
+  return (changed, failed) => {
+    try {
+      return system.watch(path, { recursive }, changed, failed);
+    } catch (error) {
+      // Node's recursive watcher looks at the path first.
+      throw watchError(error, recursive ? 'stat' : 'watch', path);
+    }
+  };
 }
 
 function watchError(error: unknown, syscall: 'stat' | 'watch', path: PathName): NodeError {
@@ -122,8 +124,8 @@ function closeOnAbort(watcher: FSWatcher, signal: AbortSignal): void {
 }
 
 /**
- * Tells changes, as `'change'` events, after the call that made them has returned and in their order. Equal neighbours
- * that nobody was told of yet are one, as inotify has it. After `close()` nothing is told any more but `'close'`.
+ * Tells changes, as `'change'` events, after the call that made them has returned and in their order. Equal
+ * neighbours that nobody was told of yet are one, as inotify has it. After `close()` nothing is told but `'close'`.
  */
 export class FSWatcher extends EventEmitter {
   readonly #encoding: Encoding | null | undefined;
@@ -133,7 +135,9 @@ export class FSWatcher extends EventEmitter {
   #pending: { event: ChangeType; name: string }[] = [];
   #scheduled = false;
 
-  constructor(start: Start, path: PathName, options: { persistent: boolean; encoding: Encoding | null | undefined }) {
+  constructor(
+    start: Start, path: PathName, options: { persistent: boolean; encoding: Encoding | null | undefined },
+  ) {
     super();
     this.#encoding = options.encoding;
     this.#path = path;
