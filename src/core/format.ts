@@ -43,6 +43,7 @@ interface Slot {
   readonly key: string;
   readonly name: string;
   readonly kind: Kind<unknown>;
+  readonly isRequired: boolean;
 }
 
 /** What a record's fields are, ready for writing, reading and describing it. */
@@ -54,9 +55,10 @@ export class Table {
   constructor(fields: { readonly [key: string]: AnyField }) {
     this.fields = new Map(Object.entries(fields));
     for (const [key, { kind, presence }] of this.fields) {
-      this.slots.set(key, { key, name: key, kind });
-      if (kind.base64) this.slots.set(key + '64', { key, name: key + '64', kind: kind.base64 });
-      if (presence === 'required') this.required.push(key);
+      const isRequired = presence === 'required';
+      this.slots.set(key, { key, name: key, kind, isRequired });
+      if (kind.base64) this.slots.set(key + '64', { key, name: key + '64', kind: kind.base64, isRequired });
+      if (isRequired) this.required.push(key);
     }
   }
 
@@ -79,13 +81,13 @@ export class Table {
     for (const name in record) {
       const slot = this.slots.get(name);
       if (slot === undefined) throw new CorruptEventError(`unknown field "${context}${name}"`);
-      const value = slot.kind.read(record[name], context + name);
+      const json = record[name], value = slot.kind.read(json, context, name);
       if (slot.key !== name) {
         if (slot.key in record) throw new CorruptEventError(`both "${context}${slot.key}" and "${context}${name}"`);
         delete record[name];
-      }
-      record[slot.key] = value;
-      if (this.fields.get(slot.key)?.presence === 'required') missing--;
+        record[slot.key] = value;
+      } else if (value !== json) record[name] = value;
+      if (slot.isRequired) missing--;
     }
     if (missing !== 0) this.supply(record, context);
   }
@@ -124,9 +126,9 @@ function record<T extends object>(fields: FieldsOf<T>): Kind<T> {
   return {
     schema: table.schema(),
     write: (value) => '{' + table.write(value).slice(1) + '}',
-    read(json, field) {
-      if (!isObject(json)) throw new CorruptEventError(`field "${field}" is not an object`);
-      table.read(json, field + '.');
+    read(json, context, name) {
+      if (!isObject(json)) throw new CorruptEventError(`field "${context}${name}" is not an object`);
+      table.read(json, context + name + '.');
       return json as T;
     },
   };

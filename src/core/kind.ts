@@ -12,8 +12,8 @@ import type { Inode, Nanoseconds } from './event.ts';
 export interface Kind<T> {
   /** JSON text of a value. */
   write(value: T): string;
-  /** The value of parsed JSON. Throws `CorruptEventError` naming `field` for anything else. */
-  read(json: unknown, field: string): T;
+  /** The value of parsed JSON. Throws `CorruptEventError` for anything else, naming the field: `context`, then `name`. */
+  read(json: unknown, context: string, name: string): T;
   readonly schema: Schema;
   /** Of names alone: their form as base64, which `<field>64` holds where a name is no UTF-8. */
   readonly base64?: Kind<T>;
@@ -62,8 +62,8 @@ function kind<T>(words: string, is: (json: unknown) => boolean, schema: Schema, 
   return {
     write,
     schema,
-    read(json, field) {
-      if (!is(json)) throw new CorruptEventError(`field "${field}" is not ${words}`);
+    read(json, context, name) {
+      if (!is(json)) throw new CorruptEventError(`field "${context}${name}" is not ${words}`);
       return json as T;
     },
   };
@@ -142,10 +142,10 @@ function nameKind<T extends string>(words: string, is: (json: unknown) => boolea
     base64: {
       schema: BASE64.schema,
       write: (value) => plain(toBase64(value)),
-      read(json, field) {
-        const name = fromBase64(BASE64.read(json, field));
-        if (!is(name)) throw new CorruptEventError(`field "${field}" is not ${words}`);
-        return name as T;
+      read(json, context, name) {
+        const text = fromBase64(BASE64.read(json, context, name));
+        if (!is(text)) throw new CorruptEventError(`field "${context}${name}" is not ${words}`);
+        return text as T;
       },
     },
   };
@@ -161,9 +161,9 @@ function listOf<T>(item: Kind<T>): Kind<readonly T[]> {
   return {
     schema: { type: 'array', items: item.schema },
     write: (value) => '[' + value.map((entry) => item.write(entry)).join() + ']',
-    read(json, field) {
-      if (!Array.isArray(json)) throw new CorruptEventError(`field "${field}" is not a list`);
-      return json.map((entry, index) => item.read(entry, `${field}[${index}]`));
+    read(json, context, name) {
+      if (!Array.isArray(json)) throw new CorruptEventError(`field "${context}${name}" is not a list`);
+      return json.map((entry, index) => item.read(entry, context, `${name}[${index}]`));
     },
   };
 }
