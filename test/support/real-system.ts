@@ -24,7 +24,14 @@ export function realSystem(): System {
     fchown: (fd, uid, gid) => refused(() => fs.fchownSync(real(fd), uid, gid)),
     futimes: (fd, atime, mtime) => refused(() => fs.futimesSync(real(fd), seconds(atime), seconds(mtime))),
     readFile: readFile as System['readFile'],
-    writeFile: (path, content, flags, mode) => refused(() => fs.writeFileSync(bytes(path), content, { flag: flags as unknown as string, mode })),
+    writeFile: (path, content, flags, mode) => refused(() => {
+      const fd = fs.openSync(bytes(path), flags, mode);
+      try {
+        fs.writeFileSync(fd, content);
+      } finally {
+        fs.closeSync(fd);
+      }
+    }),
     copyFile: (from, to, { exclusive }) => refused(() => {
       fs.copyFileSync(bytes(from), bytes(to), exclusive ? fs.constants.COPYFILE_EXCL : 0);
     }),
@@ -54,7 +61,7 @@ export function realSystem(): System {
       (follow ? fs.utimesSync : fs.lutimesSync)(bytes(path), seconds(atime), seconds(mtime));
     }),
     watch: (path, { recursive }, changed) => {
-      const watcher = refused(() => fs.watch(bytes(path), { recursive }, (event, name) => changed(event, name ?? '')));
+      const watcher = refused(() => fs.watch(path, { recursive, persistent: false }, (event, name) => changed(event, name ?? '')));
       watcher.on('error', () => watcher.close());
       return watcher;
     },
@@ -85,9 +92,10 @@ function bytes(path: string): Buffer {
 }
 
 /** Rounded up by half a microsecond: seconds as a double lose the last digits, and the call cuts. */
-function seconds(ns: bigint): number {
+function seconds(ns: bigint): string {
   const away = ns < 0n ? -5e-7 : 5e-7;
-  return Number(ns / 1_000_000_000n) + Number(ns % 1_000_000_000n) / 1e9 + away;
+  // As a string: a number below 0 stands for now.
+  return String(Number(ns / 1_000_000_000n) + Number(ns % 1_000_000_000n) / 1e9 + away);
 }
 
 function refused<T>(call: () => T): T {

@@ -68,9 +68,8 @@ export function contentCalls(system: System, face: Flushing) {
   async function contentLater(content: Uint8Array | number, signal: AbortSignal | undefined): Promise<Uint8Array> {
     if (typeof content !== 'number') return content;
     try {
-      const { size } = system.fstat(content);
-      if (size > READ_LIMIT) throw tooLarge(size);
-      return await readRestLater(content, signal, size);
+      checkSize(content);
+      return await readRestLater(content, signal, system.fstat(content).size);
     } finally {
       system.close(content);
     }
@@ -84,10 +83,11 @@ export function contentCalls(system: System, face: Flushing) {
         const part = Buffer.allocUnsafeSlow(size);
         const count = system.read(fd, part, 0, size, null);
         if (count === 0) break;
+        if (size === BULK_BYTES) checkSize(fd);
         parts.push(part.subarray(0, count));
       }
     } catch (error) {
-      throw failure(error, 'read');
+      throw error instanceof Refusal ? failure(error, 'read') : error;
     }
     return parts.length === 1 ? parts[0] as Uint8Array : Buffer.concat(parts);
   }
@@ -101,6 +101,7 @@ export function contentCalls(system: System, face: Flushing) {
     try {
       for (;;) {
         if (filled === part.length) {
+          if (total >= BULK_BYTES && expected === 0) checkSize(fd);
           parts.push(part);
           part = Buffer.allocUnsafeSlow(expected ? FIRST_CHUNK_BYTES : BULK_BYTES);
           filled = 0;
@@ -122,6 +123,11 @@ export function contentCalls(system: System, face: Flushing) {
     }
     if (filled > 0) parts.push(part.subarray(0, filled));
     return parts.length === 1 ? parts[0] as Uint8Array : Buffer.concat(parts);
+  }
+
+  function checkSize(fd: number): void {
+    const { size } = system.fstat(fd);
+    if (size > READ_LIMIT) throw tooLarge(size);
   }
 
   function writeAll(fd: number, bytes: Uint8Array): void {
@@ -264,7 +270,7 @@ export function contentCalls(system: System, face: Flushing) {
     writeFile: { sync: writeFileSync, lifted: writeFile('whole'), promised: writeFile('parts'), callback: [2, 3], promise: true },
     appendFile: { sync: appendFileSync, lifted: appendFile('whole'), promised: appendFile('parts'), callback: [2, 3], promise: true },
     copyFile: { sync: copyFileSync, callback: [2, 3], promise: true },
-    truncate: { sync: truncatePath, callback: [1, 2], promise: true },
+    truncate: { sync: truncatePath, check: (_path, length = 0) => validateInteger(length, 'len'), callback: [1, 2], promise: true },
   } satisfies Record<string, Call>;
 }
 

@@ -10,6 +10,15 @@ export const BULK_BYTES = 1 << 20;
 
 const OPEN_MODE = 0o666;
 
+function checkLength(length: unknown): void {
+  if (length !== undefined) validateInteger(length, 'len');
+}
+
+function checkIds(uid: unknown, gid: unknown): void {
+  validateId(uid, 'uid');
+  validateId(gid, 'gid');
+}
+
 /** Calls on descriptors, each as one synchronous body. */
 export function descriptorCalls(system: System) {
   function openSync(path: unknown, flags?: unknown, mode?: unknown): number {
@@ -133,9 +142,9 @@ export function descriptorCalls(system: System) {
     fstat: { sync: fstatSync, callback: [1, 2], promise: false },
     fsync: { sync: function fsyncSync(fd) { onDescriptor(fd, 'fsync', (number) => system.fsync(number)); }, callback: [1, 1], promise: false },
     fdatasync: { sync: function fdatasyncSync(fd) { onDescriptor(fd, 'fdatasync', (number) => system.fsync(number)); }, callback: [1, 1], promise: false },
-    ftruncate: { sync: ftruncateSync, callback: [1, 2], promise: false },
-    fchmod: { sync: fchmodSync, callback: [2, 2], promise: false },
-    fchown: { sync: fchownSync, callback: [3, 3], promise: false },
+    ftruncate: { sync: ftruncateSync, check: (_fd, length) => checkLength(length), callback: [1, 2], promise: false },
+    fchmod: { sync: fchmodSync, check: (_fd, mode) => fileMode(mode, 'mode'), callback: [2, 2], promise: false },
+    fchown: { sync: fchownSync, check: (_fd, uid, gid) => checkIds(uid, gid), callback: [3, 3], promise: false },
     futimes: { sync: futimesSync, callback: [3, 3], promise: false },
   } satisfies Record<string, Call>;
 

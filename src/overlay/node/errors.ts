@@ -74,7 +74,12 @@ export function codedError(Class: ErrorClass, code: string, message: string): No
   Error.captureStackTrace(error, codedError);
   delete (error as { name?: string }).name;
   error.code = code;
+  Object.defineProperty(error, 'toString', { value: toString, writable: true, configurable: true });
   return error;
+}
+
+function toString(this: NodeError): string {
+  return `${this.name} [${this.code}]: ${this.message}`;
 }
 
 const PRIMITIVES = new Set(['string', 'function', 'number', 'object', 'Function', 'Object', 'boolean', 'bigint', 'symbol']);

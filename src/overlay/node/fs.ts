@@ -33,7 +33,7 @@ export function createNodeFs(system: System): NodeFs {
 
   for (const [name, call] of Object.entries(calls)) {
     face[`${name}Sync`] = named(call.sync, `${name}Sync`, call.sync.length);
-    face[name] = named(callbackOf(call.lifted ?? call.sync, call.callback), name, call.callback[1] + 1);
+    face[name] = named(callbackOf(call), name, call.callback[1] + 1);
   }
   Object.assign(face, transferCalls(descriptors), {
     exists: existsCall(names.exists.sync),
@@ -46,7 +46,7 @@ export function createNodeFs(system: System): NodeFs {
     _toUnixTimestamp: (time: unknown, name = 'time') => unixSeconds(time, name, Date.now),
   });
   (face['realpathSync'] as { native?: Body }).native = named(realpathNative.sync, 'native', 2);
-  (face['realpath'] as { native?: Body }).native = named(callbackOf(realpathNative.sync, realpathNative.callback), 'native', 3);
+  (face['realpath'] as { native?: Body }).native = named(callbackOf(realpathNative), 'native', 3);
 
   const streams = streamClasses(face);
   const promises = promiseCalls(

@@ -21,6 +21,20 @@ export type HandleCall =
 /** Bytes that a web stream reads at a time. */
 const WEB_CHUNK_BYTES = 16384;
 
+const FORGOTTEN = 'Closing a FileHandle object on garbage collection is deprecated. Please close FileHandle objects explicitly ' +
+  'using FileHandle.prototype.close(). In the future, an error will be thrown if a file descriptor is closed during garbage collection.';
+
+let warnedOfForgotten = false;
+
+/** Closes what nobody can close any more, and says so as node does. */
+const forgotten = new FinalizationRegistry<{ readonly fd: number; close(fd: number): void }>(({ fd, close }) => {
+  close(fd);
+  process.emitWarning(`Closing file descriptor ${fd} on garbage collection`);
+  if (warnedOfForgotten) return;
+  warnedOfForgotten = true;
+  process.emitWarning(FORGOTTEN, 'DeprecationWarning', 'DEP0137');
+});
+
 /**
  * A file opened by `promises.open`. Closing waits for the calls and streams that still use it; every call after that
  * rejects with EBADF.
@@ -39,6 +53,7 @@ export class FileHandle extends EventEmitter {
     super();
     this.#calls = calls;
     this.#fd = this.#opened = fd;
+    forgotten.register(this, { fd, close: calls.close }, this);
   }
 
   get fd(): number {
@@ -136,6 +151,7 @@ export class FileHandle extends EventEmitter {
   release(): void {
     if (--this.#users > 0) return;
     this.#fd = -1;
+    forgotten.unregister(this);
     try {
       this.#calls.close(this.#opened);
       this.#closing?.resolve();

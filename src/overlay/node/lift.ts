@@ -16,16 +16,19 @@ export interface Call {
   readonly promised?: Body;
   /** The first and the last position at which the callback may stand. */
   readonly callback: readonly [first: number, last: number];
+  /** Refuses arguments before the callback is looked at, for calls where node has that order. */
+  readonly check?: Body;
   /** Not every call has a promise by its name: those on descriptors are methods of a FileHandle. */
   readonly promise: boolean;
 }
 
-/** The callback call of `body`: refused arguments are thrown, faults and results come in a later turn. */
-export function callbackOf(body: Body, [first, last]: Call['callback']): Body {
+/** The callback face of a call: refused arguments are thrown, faults and results come in a later turn. */
+export function callbackOf({ sync, lifted: body = sync, callback: [first, last], check }: Call): Body {
   return (...args) => {
     let at = first;
     while (at < last && typeof args[at] !== 'function') at++;
     const done = args[at];
+    if (typeof done !== 'function') check?.(...args);
     validateFunction(done);
     args.length = at;
     conclude(body, args, done);
@@ -71,9 +74,22 @@ function beginTurn(): Promise<void> {
 export async function settled(body: Body, args: unknown[]): Promise<unknown> {
   try {
     return await body(...args);
+  } catch (error) {
+    await addWaiting(error);
+    throw error;
   } finally {
     if (++callsThisTurn > CALLS_PER_TURN) await (nextTurn ??= beginTurn());
   }
+}
+
+/** Adds those who await the call to the stack of its error: V8 tells them only to whoever has waited itself. */
+async function addWaiting(error: unknown): Promise<void> {
+  if (!(error instanceof Error) || typeof error.stack !== 'string') return;
+  await undefined;
+  const trace: { stack?: string } = {};
+  Error.captureStackTrace(trace, addWaiting);
+  const waiting = (trace.stack ?? '').split('\n').filter((line) => line.includes(' at async ') && !line.includes('settled'));
+  if (waiting.length > 0) error.stack += `\n${waiting.join('\n')}`;
 }
 
 /** The promise call of `body`. */

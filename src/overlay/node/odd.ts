@@ -17,15 +17,16 @@ export function transferCalls({ readSync, writeSync, readvSync, writevSync, read
   const calls: Record<string, Body> = {
     read(fd, ...given) {
       const number = descriptor(fd);
-      const { args, done } = split(given, 0);
-      const { buffer, range } = readArguments(args);
+      // All of them are there, or the callback is the last: a position may be a function by mistake.
+      const done = given[given.length > 4 ? 4 : given.length - 1];
+      const { buffer, range } = readArguments(given.slice(0, given.length > 4 ? 4 : -1));
       const request = readRequest(number, buffer, range);
       validateFunction(done);
       conclude(() => readLifted(request), [], counted(done, buffer));
     },
     write(fd, data, ...given) {
       const number = descriptor(fd);
-      const { args, done } = split(given, 0);
+      const { args, done } = split(given);
       validateFunction(done);
       const request = writeRequest(number, data, args);
       conclude(() => write(request), [], counted(done, data));
@@ -33,14 +34,14 @@ export function transferCalls({ readSync, writeSync, readvSync, writevSync, read
     readv(fd, buffers, ...given) {
       descriptor(fd);
       validateViews(buffers);
-      const { args, done } = split(given, 0);
+      const { args, done } = split(given);
       validateFunction(done);
       conclude(readvSync as Body, [fd, buffers, ...args], counted(done, buffers));
     },
     writev(fd, buffers, ...given) {
       descriptor(fd);
       validateViews(buffers);
-      const { args, done } = split(given, 0);
+      const { args, done } = split(given);
       validateFunction(done);
       conclude(writevSync as Body, [fd, buffers, ...args], counted(done, buffers));
     },
@@ -55,11 +56,9 @@ export function transferCalls({ readSync, writeSync, readvSync, writevSync, read
 }
 
 /** The arguments before the first function, and that function. */
-function split(given: readonly unknown[], from: number): { args: readonly unknown[]; done: unknown } {
-  for (let at = from; at < given.length; at++) {
-    if (typeof given[at] === 'function') return { args: given.slice(0, at), done: given[at] };
-  }
-  return { args: given, done: undefined };
+function split(given: readonly unknown[]): { args: readonly unknown[]; done: unknown } {
+  const at = given.findIndex((value) => typeof value === 'function');
+  return at < 0 ? { args: given, done: undefined } : { args: given.slice(0, at), done: given[at] };
 }
 
 function countedPromise(call: Body, [count, buffer]: readonly string[]): Body {

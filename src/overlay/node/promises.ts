@@ -1,12 +1,13 @@
+import { Buffer } from 'node:buffer';
 import { constants } from 'node:fs';
-import { pathName } from './arguments.ts';
+import { pathName, validateObject } from './arguments.ts';
 import type { contentCalls } from './contents.ts';
 import type { descriptorCalls } from './descriptors.ts';
-import { codedError } from './errors.ts';
+import { codedError, invalidType } from './errors.ts';
 import { FileHandle, type HandleCalls } from './handle.ts';
 import { named, promiseOf, type Body, type Call } from './lift.ts';
 import type { StreamClasses } from './streams.ts';
-import { readArguments, readRequest, validateViews, writeRequest } from './transfer.ts';
+import { isView, READ_BUFFER_BYTES, readRequest, validateViews, writeRequest } from './transfer.ts';
 
 type Descriptors = ReturnType<typeof descriptorCalls>;
 type Contents = ReturnType<typeof contentCalls>;
@@ -16,8 +17,9 @@ export function handleCalls(
   { calls, readLifted, readvSync, write, writevSync }: Descriptors, contents: Contents, streams: StreamClasses,
 ): HandleCalls {
   const read: Body = (fd, ...given) => {
-    const { buffer, range } = readArguments(given.length > 1 && given[1] === undefined ? given.slice(0, 1) : given);
-    const request = readRequest(fd as number, buffer, range);
+    const { buffer, offset, length, position } = readParameters(given);
+    const bytes = (buffer as { byteLength?: number }).byteLength ?? 0;
+    const request = readRequest(fd as number, buffer, [offset ?? 0, length ?? bytes - Number(offset ?? 0), lenient(position)]);
     return Promise.resolve(readLifted(request)).then((bytesRead) => result({ bytesRead, buffer }));
   };
   const bodies: HandleCalls['bodies'] = {
@@ -50,6 +52,30 @@ export function handleCalls(
     createReadStream: (options) => new streams.ReadStream(undefined, options),
     createWriteStream: (options) => new streams.WriteStream(undefined, options),
   };
+}
+
+interface ReadParameters {
+  readonly buffer: unknown;
+  readonly offset?: unknown;
+  readonly length?: unknown;
+  readonly position?: unknown;
+}
+
+/** `(buffer, offset, length, position)`, `(buffer, options)`, `(options)` or nothing. */
+function readParameters([first, second, length, position]: readonly unknown[]): ReadParameters {
+  if (isView(first)) {
+    if (typeof second === 'object' && second !== null) return { ...second, buffer: first };
+    return { buffer: first, offset: second, length, position };
+  }
+  if (first !== undefined) validateObject(first, 'options', 'nullable');
+  const { buffer = Buffer.alloc(READ_BUFFER_BYTES), ...range } = (first ?? {}) as Partial<ReadParameters>;
+  if (!isView(buffer)) throw invalidType('buffer', ['Buffer', 'TypedArray', 'DataView'], buffer);
+  return { buffer, ...range };
+}
+
+/** Of a position that is none, a FileHandle takes its own. */
+function lenient(position: unknown): unknown {
+  return Number.isSafeInteger(position) || typeof position === 'bigint' ? position : null;
 }
 
 /** Without a prototype, as node's are. */

@@ -32,8 +32,8 @@ function over<T extends fs.ReadStream | fs.WriteStream>(NodeStream: StreamClass<
     if ((options as { fs?: unknown }).fs) {
       throw codedError(Error, 'ERR_METHOD_NOT_IMPLEMENTED', 'The FileHandle with fs method is not implemented');
     }
-    handle.retain();
     Reflect.apply(NodeStream, this, [path, { ...(options as object), fd: handle.fd, fs: operations(handle) }]);
+    handle.retain();
     const stream = this as unknown as T;
     handle.on('close', () => stream.close());
     return this;

@@ -16,7 +16,7 @@ export interface Transfer {
 }
 
 /** What read allocates for a caller who brings no buffer. */
-const READ_BUFFER_BYTES = 16384;
+export const READ_BUFFER_BYTES = 16384;
 
 interface RangeOptions {
   readonly offset?: unknown;
@@ -58,7 +58,7 @@ export function readRequest(fd: number, buffer: unknown, range: readonly unknown
 
 const INT64_MAX = 2n ** 63n - 1n;
 
-/** -1 and absent are the descriptor's own position. */
+/** -1 and absent are the descriptor's own position. No file reaches what a number cannot hold. */
 function readPosition(position: unknown): number | null {
   if (position === undefined || position === null) return null;
   if (typeof position === 'bigint') {
@@ -67,7 +67,7 @@ function readPosition(position: unknown): number | null {
     }
   } else if (typeof position === 'number') validateInteger(position, 'position', -1);
   else throw invalidType('position', ['integer', 'bigint'], position);
-  return position < 0 ? null : Number(position);
+  return position < 0 ? null : Math.min(Number(position), Number.MAX_SAFE_INTEGER);
 }
 
 /** The buffer and the range of a call that may bring `(options)`, `(buffer, …)` or nothing. */
