@@ -1,5 +1,7 @@
-import { closeSync, constants, fdatasyncSync, fsyncSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, constants as flags, fdatasyncSync, fsyncSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
+import { constants } from 'node:os';
 import { Refusal } from '../core/refusal.ts';
+import type { ErrnoCode } from '../core/refusal.ts';
 
 /** Calls on files that do not do all at once what they are asked. */
 
@@ -7,23 +9,36 @@ import { Refusal } from '../core/refusal.ts';
 export function readFully(fd: number, into: Uint8Array, offset: number, length: number, position: number): number {
   let got = 0;
   while (got < length) {
-    const count = readSync(fd, into, offset + got, length - got, position + got);
+    const count = readSome(fd, into, offset + got, length - got, position + got);
     if (count === 0) break;
     got += count;
   }
   return got;
 }
 
+function readSome(fd: number, into: Uint8Array, offset: number, length: number, position: number): number {
+  try {
+    return readSync(fd, into, offset, length, position);
+  } catch (error) {
+    throw faultOf(error);
+  }
+}
+
 /** pwrite(2) of what `bytes` has from `from` on: at least one byte, maybe not all; gives how many. */
 export function writeSome(fd: number, bytes: Uint8Array, from: number, position: number): number {
-  const written = writeSync(fd, bytes, from, bytes.length - from, position);
+  let written: number;
+  try {
+    written = writeSync(fd, bytes, from, bytes.length - from, position);
+  } catch (error) {
+    throw faultOf(error);
+  }
   if (written === 0) throw new Refusal('EIO', { reason: 'the file system wrote nothing' });
   return written;
 }
 
 /** Writes a new file of exactly these bytes, mode 0600; where that fails nothing is left of it. */
 export function writeNew(path: string, bytes: Uint8Array, { through }: { through: boolean }): void {
-  const fd = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, 0o600);
+  const fd = openSync(path, flags.O_WRONLY | flags.O_CREAT | flags.O_TRUNC, 0o600);
   try {
     for (let at = 0; at < bytes.length;) at += writeSome(fd, bytes, at, at);
     if (through) fdatasyncSync(fd);
@@ -37,12 +52,21 @@ export function writeNew(path: string, bytes: Uint8Array, { through }: { through
 
 /** Makes the names in a directory survive a power cut. */
 export function syncDirectory(path: string): void {
-  const fd = openSync(path, constants.O_RDONLY);
+  const fd = openSync(path, flags.O_RDONLY);
   try {
     fsyncSync(fd);
   } finally {
     closeSync(fd);
   }
+}
+
+const NAMES = new Map(Object.entries(constants.errno).map(([name, number]) => [-number, name as ErrnoCode]));
+
+/** The refusal for what the system gave. Node has no name for some numbers (EDQUOT): those are looked up here. */
+export function faultOf(error: unknown): Refusal {
+  const { code, errno } = (error ?? {}) as { code?: unknown; errno?: unknown };
+  const name = code === 'UNKNOWN' && typeof errno === 'number' ? NAMES.get(errno) : undefined;
+  return Refusal.of(name === undefined ? error : Object.assign(error as Error, { code: name }));
 }
 
 /** Whether `error` is node's for the errno name `code`. */

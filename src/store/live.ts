@@ -1,6 +1,7 @@
 import { Refusal } from '../core/refusal.ts';
 import type { Version } from '../core/version.ts';
 import type { Blobs } from './blob.ts';
+import { faultOf } from './file.ts';
 import type { Log } from './log.ts';
 import type { Durability, Header, Store } from './store.ts';
 
@@ -85,7 +86,7 @@ export class LiveStore implements Store {
       this.#blobs.put(digest, bytes);
     } catch (error) {
       // Where blobs that were taken before could not be written either, more is lost than this one.
-      const refusal = Refusal.of(error);
+      const refusal = faultOf(error);
       if (pending > 0 && refusal.code !== 'EFBIG') this.#poison = refusal;
       throw refusal;
     }
@@ -102,7 +103,7 @@ export class LiveStore implements Store {
     try {
       return this.#blobs.get(digest);
     } catch (error) {
-      throw Refusal.of(error);
+      throw faultOf(error);
     }
   }
 
@@ -111,7 +112,7 @@ export class LiveStore implements Store {
     try {
       return this.#blobs.read(digest, into, offset, length, position);
     } catch (error) {
-      throw Refusal.of(error);
+      throw faultOf(error);
     }
   }
 
@@ -127,7 +128,7 @@ export class LiveStore implements Store {
     try {
       this.#surroundings.saveCheckpoint(seq, data);
     } catch (error) {
-      throw Refusal.of(error);
+      throw faultOf(error);
     }
   }
 
@@ -175,7 +176,7 @@ export class LiveStore implements Store {
       this.#blobs.write(barrier);
       this.#log.write(barrier);
     } catch (error) {
-      this.#poison = Refusal.of(error);
+      this.#poison = faultOf(error);
       throw this.#poison;
     }
   }

@@ -150,7 +150,8 @@ export class Log implements Readable {
     try {
       this.#sink.append(lines);
     } catch (error) {
-      this.#cut(before + lines.lastIndexOf(10, this.#sink.size - before - 1) + 1);
+      const written = lines.subarray(0, this.#sink.size - before);
+      this.#cut(before + written.lastIndexOf(10) + 1);
       throw error;
     }
     try {
@@ -167,7 +168,7 @@ export class Log implements Readable {
 
   #cut(size: number): void {
     try {
-      if (this.#sink.size !== size) this.#sink.truncate(size);
+      if (this.#sink.size > size) this.#sink.truncate(size);
     } catch {
       // The write has failed already and its fault is what counts; opening cuts a torn line.
     }

@@ -2,12 +2,11 @@ import {
   constants, existsSync, fstatSync, mkdirSync, openSync, readdirSync, renameSync, rmdirSync, statSync, unlinkSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { Refusal } from '../core/refusal.ts';
 import { MemoryBlobs } from './blob.ts';
 import { DiskBytes, MemoryBytes } from './bytes.ts';
 import { belongs, readCheckpoint, readCheckpointData, writeCheckpoint } from './checkpoint.ts';
-import { SessionError } from './fault.ts';
-import { hasCode, syncDirectory, writeNew } from './file.ts';
+import { CorruptLogError, LockedSessionError, SessionError } from './fault.ts';
+import { faultOf, hasCode, syncDirectory, writeNew } from './file.ts';
 import { readHeader } from './header.ts';
 import { LiveStore } from './live.ts';
 import { takeLock } from './lock.ts';
@@ -65,14 +64,15 @@ export function openDirectoryStore(options: DirectoryStoreOptions): LiveStore {
 function openOrMake(options: DirectoryStoreOptions): LiveStore {
   const { directory } = options;
   if (options.header === undefined && !existsSync(directory)) throw noSession(directory);
-  const made = mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const made: string[] = [];
   let lock: Lock | undefined;
   try {
+    makeDirectories(resolve(directory), made);
     lock = takeLock(directory);
     return openWriter(options, lock);
   } catch (error) {
     lock?.release();
-    if (made !== undefined) removeMade(directory, made);
+    removeMade(made);
     throw error;
   }
 }
@@ -175,16 +175,26 @@ function refuseForeign(directory: string): void {
   throw new SessionError('ERR_NOT_A_SESSION', directory, `holds other files (${foreign}) and no ${LOG_NAME}`);
 }
 
-/** Removes the directories that were made for a session which could not be; others' files in them stay. */
-function removeMade(directory: string, made: string): void {
-  for (let path = resolve(directory); ; path = dirname(path)) {
+/** Makes a directory and what is missing above it, and notes in `made` what it made. (Node's own hides EROFS.) */
+function makeDirectories(path: string, made: string[]): void {
+  if (existsSync(path)) return;
+  if (dirname(path) !== path) makeDirectories(dirname(path), made);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+    made.push(path);
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw error;
+  }
+}
+
+/** Removes the directories that were made for a session which could not be; those with others' files in them stay. */
+function removeMade(made: readonly string[]): void {
+  for (const path of made.toReversed()) {
     try {
       rmdirSync(path);
     } catch (error) {
       if (!hasCode(error, 'ENOTEMPTY') && !hasCode(error, 'ENOENT')) throw error;
-      return;
     }
-    if (path === resolve(made)) return;
   }
 }
 
@@ -199,8 +209,8 @@ const WORDS: Readonly<Record<string, string>> = {
 
 /** A fault of the system while opening, as an error that says for which session. */
 function nameDirectory(error: unknown, directory: string): unknown {
-  const code = error instanceof Refusal || error instanceof Error ? (error as { code?: unknown }).code : undefined;
-  if (typeof code !== 'string' || !/^E[A-Z0-9]+$/.test(code)) return error;
+  if (error instanceof SessionError || error instanceof CorruptLogError || error instanceof LockedSessionError) return error;
+  const { code } = faultOf(error);
   return new SessionError('ERR_SESSION_DIRECTORY', directory, `${WORDS[code] ?? 'cannot be used'} (${code})`, {
     cause: error,
   });

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import {
   closeSync, constants, existsSync, fdatasyncSync, fstatSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync,
-  unlinkSync,
+  statSync, unlinkSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Refusal } from '../core/refusal.ts';
 import type { Version } from '../core/version.ts';
 import { BlobCache, checkLimit, copyPart, goneBlob, otherBlob } from './blob.ts';
 import type { Blobs } from './blob.ts';
-import { DiskBytes } from './bytes.ts';
+import { DiskBytes, MemoryBytes } from './bytes.ts';
+import type { Growing } from './bytes.ts';
 import { Catalog } from './catalog.ts';
 import type { PackPlace } from './catalog.ts';
-import { hasCode, readFully, syncDirectory, writeNew } from './file.ts';
+import { faultOf, hasCode, readFully, syncDirectory, writeNew } from './file.ts';
 import { PACKED_BELOW_BYTES, PACK_MAGIC, RECORD_BYTES, digestOf, hexOf, scanPack, writeHead } from './pack.ts';
 
 /**
@@ -39,7 +39,7 @@ export class Vault implements Blobs {
   readonly #limit: number;
   readonly #writable: boolean;
   readonly #cache = new BlobCache(CACHE_BYTES);
-  readonly #packs: DiskBytes[] = [];
+  readonly #packs: Growing[] = [];
   #catalog = Catalog.empty;
   /** Packed blobs that are not in the catalog, or that were looked up in it. */
   readonly #known = new Map<Version, Known>();
@@ -146,7 +146,7 @@ export class Vault implements Blobs {
       this.saveCatalog();
     } catch (error) {
       // Only a cache: without it the next opening scans the packs.
-      Refusal.of(error);
+      faultOf(error);
     }
     for (const pack of this.#packs) pack.close();
     for (const fd of this.#open.values()) closeSync(fd);
@@ -156,7 +156,7 @@ export class Vault implements Blobs {
 
   #load(): void {
     this.#catalog = this.#readCatalog() ?? Catalog.empty;
-    for (let i = 0; this.#openPack(i); i++) this.#scan(i, this.#catalog.covered[i] ?? PACK_MAGIC.length);
+    this.#openPacks((i) => this.#scan(i, this.#catalog.covered[i] ?? PACK_MAGIC.length));
     const short = this.#catalog.covered.some((bytes, i) => bytes > (this.#packs[i]?.size ?? 0));
     if (short) {
       this.#catalog = Catalog.empty;
@@ -175,12 +175,18 @@ export class Vault implements Blobs {
     return join(this.#directory, `${String(i).padStart(6, '0')}.pack`);
   }
 
-  #openPack(i: number): boolean {
-    const path = this.#packPath(i);
-    if (!existsSync(path)) return false;
-    const fd = openSync(path, this.#writable ? constants.O_RDWR : constants.O_RDONLY);
-    this.#packs.push(new DiskBytes(fd, fstatSync(fd).size));
-    return true;
+  /** Opens the packs behind those that are open. One that somebody removed counts as empty; its blobs are gone. */
+  #openPacks(opened: (i: number) => void): void {
+    const numbers = readdirSync(this.#directory).map((name) => /^(\d{6})\.pack$/.exec(name)?.[1]);
+    const count = Math.max(0, ...numbers.map((digits) => Number(digits ?? -1) + 1));
+    for (let i = this.#packs.length; i < count; i++) {
+      const path = this.#packPath(i);
+      if (existsSync(path)) {
+        const fd = openSync(path, this.#writable ? constants.O_RDWR : constants.O_RDONLY);
+        this.#packs.push(new DiskBytes(fd, fstatSync(fd).size));
+      } else this.#packs.push(new MemoryBytes());
+      opened(i);
+    }
   }
 
   #scan(i: number, from: number): void {
@@ -193,7 +199,7 @@ export class Vault implements Blobs {
     if (this.#bytes === undefined) {
       this.#bytes = 0;
       for (const pack of this.#packs) this.#bytes += pack.size;
-      for (const digest of this.#listFiles().keys()) this.#bytes += fstatSync(this.#openFile(digest)).size;
+      for (const digest of this.#listFiles().keys()) this.#bytes += statSync(this.#filePath(digest)).size;
     }
     return this.#bytes;
   }
@@ -225,7 +231,7 @@ export class Vault implements Blobs {
       // A record may have been half written at the last look: begin where the scanned ones end.
       this.#scan(last, this.#scannedEnd(last));
     }
-    for (let i = last + 1; this.#openPack(i); i++) this.#scan(i, PACK_MAGIC.length);
+    this.#openPacks((i) => this.#scan(i, PACK_MAGIC.length));
   }
 
   #scannedEnd(pack: number): number {
@@ -335,7 +341,7 @@ export class Vault implements Blobs {
     try {
       fd = this.#openFile(digest);
     } catch (error) {
-      if (!hasCode(error, 'ENOENT')) throw Refusal.of(error);
+      if (!hasCode(error, 'ENOENT')) throw faultOf(error);
       this.#listFiles().delete(digest);
       throw goneBlob(digest);
     }

@@ -1,9 +1,10 @@
 import { closeSync, constants, existsSync, fstatSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import { Refusal } from '../core/refusal.ts';
+import type { Refusal } from '../core/refusal.ts';
 import type { Version } from '../core/version.ts';
 import { DiskBytes } from './bytes.ts';
 import { CorruptLogError } from './fault.ts';
+import { faultOf } from './file.ts';
 import { readHeader } from './header.ts';
 import { Log } from './log.ts';
 import { BLOBS_NAME, LOG_NAME } from './open.ts';
@@ -47,7 +48,7 @@ export function* verifyBlobs(directory: string): IterableIterator<{ digest: Vers
       try {
         vault.read(digest, new Uint8Array(1), 0, 1, 0);
       } catch (error) {
-        yield { digest, fault: Refusal.of(error) };
+        yield { digest, fault: faultOf(error) };
       }
     }
   } finally {
