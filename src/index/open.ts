@@ -72,11 +72,12 @@ function assemble(options: OverlayOptions, lower: Lower, store: Store, clock: Cl
   credentials.learn((spot) => attributes.of(spot));
   const durability = options.session === undefined ? 'memory' : options.durability ?? 'flush';
   const session = new Session({ state, store, clock, durability, settle: contents.settle, checkpoint: encodeState });
+  const mounts = mountsOf(options, lower);
   return new World({
     session, lower, contents, attributes, versions, credentials,
-    walker: new Walker({ state, lower, credentials, mounts: mountsOf(options, lower) }),
+    walker: new Walker({ state, lower, credentials, mounts }),
     recorder: new Recorder(session), inodes: new OpenInodes(), descriptors: new Descriptors(),
-    watchers: new Watchers({ state, lower }), outside: new OutsideFs({ access: options.outside ?? 'deny' }),
+    watchers: new Watchers({ state, lower }), outside: new OutsideFs({ access: options.outside ?? 'deny', mounts }),
   });
 }
 

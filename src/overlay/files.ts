@@ -45,11 +45,12 @@ export class Files {
         this.world.recorder.miss(actor, { path: look.missing.path, via: look.via }, 'open');
         throw notFound();
       }
-      if (look.missing.directoryOnly) throw new Refusal('EISDIR');
+      if (look.missing.directoryOnly && look.missing.parent !== undefined) throw new Refusal('EISDIR');
       if ((flags & O_DIRECTORY) !== 0) throw new Refusal('EINVAL');
       return this.describe(actor, this.create(actor, look, mode, PendingWrite.whole(new Uint8Array(0))), look.via, flags);
     }
     if (exclusive) throw new Refusal('EEXIST');
+    if ((flags & O_CREAT) !== 0 && path.endsWith('/')) throw new Refusal('EISDIR');
     const at = { path: look.spot.path, via: look.via };
     const inode = this.openSpot(actor, look.spot, at, flags);
     return this.describe(actor, inode, look.via, flags);
@@ -86,12 +87,13 @@ export class Files {
     if (look.kind === 'outside') return 'not plain';
     const write = (): PendingWrite => PendingWrite.whole(Uint8Array.prototype.slice.call(bytes));
     if (look.kind === 'missing') {
-      if (look.missing.directoryOnly) throw new Refusal('EISDIR');
+      if (look.missing.directoryOnly && look.missing.parent !== undefined) throw new Refusal('EISDIR');
       this.nameNew(actor, look, mode, write());
       if (bytes.length > 0) this.world.watchers.changed(look.missing.path);
       return 'done';
     }
     if (exclusive) throw new Refusal('EEXIST');
+    if (path.endsWith('/')) throw new Refusal('EISDIR');
     const { spot } = look;
     this.demandWritableFile(spot);
     this.replace(actor, spot, { path: spot.path, via: look.via }, write());
@@ -205,17 +207,18 @@ export class Files {
 
   private openSpot(actor: string, spot: Spot, at: Observed, flags: number): OpenInode {
     const { world } = this, type = spotType(spot);
-    const writes = (flags & O_ACCMODE) !== O_RDONLY, reads = (flags & O_ACCMODE) !== O_WRONLY;
+    const truncates = (flags & O_TRUNC) !== 0;
+    const writes = (flags & O_ACCMODE) !== O_RDONLY || truncates, reads = (flags & O_ACCMODE) !== O_WRONLY;
     if (type === 'symlink') throw new Refusal('ELOOP');
     if (type === 'directory') {
-      if (writes || (flags & O_CREAT) !== 0 || (flags & O_TRUNC) !== 0) throw new Refusal('EISDIR');
+      if (writes || (flags & O_CREAT) !== 0) throw new Refusal('EISDIR');
       world.credentials.demand(spot, READ);
       return this.hold(spot);
     }
     if ((flags & O_DIRECTORY) !== 0) throw new Refusal('ENOTDIR');
     if (type !== 'file') throw new Refusal('ENXIO', { reason: `a ${type} is seen, never opened` });
     world.credentials.demand(spot, (reads ? READ : 0) | (writes ? WRITE : 0));
-    if ((flags & O_TRUNC) !== 0 && writes) {
+    if (truncates) {
       const inode = this.hold(spot);
       this.replace(actor, { ...spot, node: inode.node }, at, PendingWrite.whole(new Uint8Array(0)));
       return inode;
@@ -237,10 +240,8 @@ export class Files {
 
   private hold(spot: Spot): OpenInode {
     if (spot.node !== undefined && spot.node.ino !== undefined) return this.holdNode(spot.node, spot.path);
-    const attr = this.world.attributes.of(spot);
-    return this.world.inodes.hold(linkKey(attr.dev, attr.ino), () => new OpenInode({
-      key: linkKey(attr.dev, attr.ino), path: spot.path, node: spot.node, origin: spot.origin, attr,
-    }));
+    const attr = this.world.attributes.of(spot), key = linkKey(attr.dev, attr.ino);
+    return this.world.inodes.hold(key, () => new OpenInode({ key, path: spot.path, node: spot.node, origin: spot.origin, attr }));
   }
 
   private holdNode(node: Node, path: TreePath): OpenInode {

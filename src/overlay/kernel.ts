@@ -14,6 +14,9 @@ import { notFound, outsideTree } from './refusals.ts';
 import { spotType, type Look, type Spot } from './spot.ts';
 import { FIRST_DESCRIPTOR, type System, type SystemEntry, type WatchListener } from './system.ts';
 import { spotOf, type World } from './world.ts';
+import { find } from '../core/state.ts';
+import { Node } from '../core/tree.ts';
+import type { OpenInode } from './inode.ts';
 
 const READING = constants.O_RDONLY;
 
@@ -68,8 +71,8 @@ export class Kernel implements System {
     if (this.isReal(fd)) throw new Refusal('EINVAL');
     const d = this.descriptor(fd);
     if (!d.writable || d.isDirectory) throw new Refusal('EINVAL');
-    const spot = this.spotOf(d);
-    this.files.resize(this.actor, spot, { path: spot.path, via: d.via }, size, d.inode.unlinked, lowerFileOf(d.inode));
+    const { spot, at, unlinked } = this.held(fd);
+    this.files.resize(this.actor, spot, at, size, unlinked, lowerFileOf(d.inode));
   }
 
   fsync(fd: number): void {
@@ -80,8 +83,11 @@ export class Kernel implements System {
 
   fstat(fd: number): Attr {
     if (this.isReal(fd)) return this.world.outside.fstat(fd);
-    const { inode } = this.descriptor(fd);
-    if (inode.node !== undefined) return this.world.attributes.ofNode(inode.node);
+    const { inode } = this.descriptor(fd), { node } = this.spotOf(inode);
+    if (node !== undefined) {
+      const attr = this.world.attributes.ofNode(node);
+      return inode.unlinked && node.type === 'directory' ? { ...attr, nlink: 0 } : attr;
+    }
     const attr = inode.lowerFile === undefined ? this.directoryAttr(inode.origin, inode.attr as Attr) : inode.lowerFile.restat();
     return inode.unlinked ? { ...attr, nlink: 0 } : attr;
   }
@@ -128,16 +134,12 @@ export class Kernel implements System {
     const source = this.open(from, constants.O_RDONLY, 0);
     try {
       const attr = this.fstat(source);
-      if ((attr.mode & constants.S_IFMT) !== constants.S_IFREG) throw new Refusal('EINVAL');
       const flags = constants.O_WRONLY | constants.O_CREAT | (options.exclusive ? constants.O_EXCL : 0);
       const target = this.open(to, flags, attr.mode & 0o7777);
       try {
         const there = this.fstat(target);
         if (there.ino === attr.ino && there.dev === attr.dev) return;
-        this.ftruncate(target, 0);
-        const bytes = this.readAll(source);
-        if (bytes.length > 0) this.write(target, bytes, 0, bytes.length, 0);
-        this.fchmod(target, attr.mode & 0o7777);
+        this.copyInto(source, target, attr.mode & 0o7777, to);
       } finally {
         this.close(target);
       }
@@ -168,7 +170,7 @@ export class Kernel implements System {
     try {
       return this.statAt(path, { follow: true, call: 'access' }) !== undefined;
     } catch (error) {
-      if (error instanceof Refusal && /^(ELOOP|EACCES|ENAMETOOLONG|ENOENT)$/.test(error.code)) return false;
+      if (error instanceof Refusal && /^(ELOOP|EACCES|ENAMETOOLONG|ENOENT|ENOTDIR)$/.test(error.code)) return false;
       throw error;
     }
   }
@@ -273,6 +275,19 @@ export class Kernel implements System {
     return process.cwd();
   }
 
+  /** As libuv has it: a copy that fails leaves no target behind, not even one that was there before. */
+  private copyInto(source: number, target: number, mode: number, to: PathName): void {
+    try {
+      this.ftruncate(target, 0);
+      this.fchmod(target, mode);
+      const bytes = this.readAll(source);
+      if (bytes.length > 0) this.write(target, bytes, 0, bytes.length, 0);
+    } catch (error) {
+      this.unlink(to);
+      throw error;
+    }
+  }
+
   private isReal(fd: number): boolean {
     return fd < FIRST_DESCRIPTOR && this.world.outside.owns(fd);
   }
@@ -287,16 +302,21 @@ export class Kernel implements System {
     return d;
   }
 
-  /** What a descriptor holds; a lower file that has lost its last name becomes a node of its own first. */
-  private spotOf(d: Descriptor): Spot {
-    if (d.inode.unlinked && d.inode.node === undefined) this.files.orphan(d.inode);
-    return spotOf(d.inode);
+  /** What a descriptor holds as a look-up would find it; a directory's node may have come after the descriptor. */
+  private spotOf(inode: OpenInode): Spot {
+    const spot = spotOf(inode);
+    if (inode.lowerFile !== undefined || inode.unlinked || (spot.node !== undefined && spot.node.type !== 'directory')) return spot;
+    const found = find(this.world.state, inode.path);
+    return found instanceof Node ? { ...spot, node: found } : spot;
   }
 
   private held(fd: number): { spot: Spot; at: Observed; unlinked: boolean } {
     if (this.isReal(fd)) throw outsideTree();
-    const d = this.descriptor(fd), spot = this.spotOf(d);
-    return { spot, at: { path: spot.path, via: d.via }, unlinked: d.inode.unlinked };
+    const { inode, via } = this.descriptor(fd);
+    // A lower file that has lost its last name becomes a node of its own before it changes.
+    if (inode.unlinked && inode.node === undefined) this.files.orphan(inode);
+    const spot = this.spotOf(inode);
+    return { spot, at: { path: spot.path, via }, unlinked: inode.unlinked };
   }
 
   private directoryAttr(origin: TreePath | undefined, opened: Attr): Attr {
@@ -305,13 +325,8 @@ export class Kernel implements System {
   }
 
   private statAt(path: PathName, options: { follow: boolean; call: string }): Attr | undefined {
-    let look: Look;
-    try {
-      look = this.world.walker.look(path, options);
-    } catch (error) {
-      if (error instanceof Refusal && (error.code === 'ENOTDIR' || error.code === 'ENOENT')) return undefined;
-      throw error;
-    }
+    if (path === '') return undefined;
+    const look = this.world.walker.look(path, options);
     if (look.kind === 'outside') return this.world.outside.stat(look.outside, options);
     return this.attrOf(look, options.call);
   }

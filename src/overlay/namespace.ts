@@ -1,15 +1,17 @@
 import { typeBits, typeOf } from '../core/attr.ts';
-import { isWithin, type PathName, type TreePath } from '../core/path.ts';
-import { Refusal } from '../core/refusal.ts';
+import { byteLength, isWithin, PATH_MAX_BYTES, type PathName, type TreePath } from '../core/path.ts';
+import { Refusal, type ErrnoCode } from '../core/refusal.ts';
 import { WHITEOUT } from '../core/tree.ts';
 import { originOf, inodeRecord } from './attributes.ts';
 import { sortEntries, versionOfList } from './hash.ts';
 import type { Observed } from './recorder.ts';
 import { notFound } from './refusals.ts';
-import { spotType, type Missing, type Spot } from './spot.ts';
+import { spotType, type Missing, type ParentLook, type Spot } from './spot.ts';
 import type { SystemEntry } from './system.ts';
 import type { World } from './world.ts';
 import { nodeOf } from '../core/state.ts';
+
+type Named = ParentLook & { kind: 'parent' };
 
 /** Names: what comes, goes and moves, and what a directory lists. */
 export class Namespace {
@@ -20,33 +22,34 @@ export class Namespace {
   }
 
   mkdir(actor: string, path: PathName, mode: number): void {
-    const { world } = this, { missing, at } = world.vacancy(actor, path, 'mkdir');
-    const setgid = world.attributes.of(missing.parent).mode & 0o2000;
+    const { world } = this, { parent, at } = this.vacancy(actor, path, 'mkdir', { directory: true });
+    const setgid = world.attributes.of(parent).mode & 0o2000;
     const bits = (mode & 0o1777 & ~process.umask()) | setgid;
     world.mutate(actor, {
       op: 'mkdir', path: at.path, ...viaField(at), mode: typeBits('directory') | bits, ino: world.state.nextIno,
-      ...world.ownerIn(missing.parent), mtime: world.now(),
+      ...world.ownerIn(parent), mtime: world.now(),
     });
     world.watchers.renamed(at.path);
   }
 
   mknod(actor: string, path: PathName, mode: number, rdev: number): void {
-    const { world } = this, { missing, at } = this.vacantFile(actor, path, 'mknod');
+    const { world } = this, { parent, at } = this.vacancy(actor, path, 'mknod', { directory: false });
     const type = (mode & 0o170000) === 0 ? 'file' : typeOf(mode);
     if (type === 'directory' || type === 'symlink') throw new Refusal('EINVAL');
     if ((type === 'block' || type === 'character') && !world.credentials.isRoot) throw new Refusal('EPERM');
     world.mutate(actor, {
       op: 'mknod', path: at.path, ...viaField(at), type, mode: typeBits(type) | (mode & 0o7777 & ~process.umask()),
-      rdev, ino: world.state.nextIno, ...world.ownerIn(missing.parent), mtime: world.now(),
+      rdev, ino: world.state.nextIno, ...world.ownerIn(parent), mtime: world.now(),
     });
     world.watchers.renamed(at.path);
   }
 
   symlink(actor: string, target: string, path: PathName): void {
     if (target === '') throw notFound();
-    const { world } = this, { missing, at } = this.vacantFile(actor, path, 'symlink');
+    if (byteLength(target) >= PATH_MAX_BYTES) throw new Refusal('ENAMETOOLONG');
+    const { world } = this, { parent, at } = this.vacancy(actor, path, 'symlink', { directory: false });
     world.mutate(actor, {
-      op: 'symlink', path: at.path, ...viaField(at), target, ino: world.state.nextIno, ...world.ownerIn(missing.parent),
+      op: 'symlink', path: at.path, ...viaField(at), target, ino: world.state.nextIno, ...world.ownerIn(parent),
       mtime: world.now(),
     });
     world.watchers.renamed(at.path);
@@ -54,9 +57,9 @@ export class Namespace {
 
   link(actor: string, from: PathName, to: PathName): void {
     const { world } = this, { spot, at } = world.must(actor, from, 'link', { follow: false });
+    const target = this.vacancy(actor, to, 'link', { directory: false }).at;
     if (spotType(spot) === 'directory') throw new Refusal('EPERM');
-    const target = this.vacantFile(actor, to, 'link').at, attr = world.attributes.of(spot);
-    const lower = world.base(spot);
+    const attr = world.attributes.of(spot), lower = world.base(spot);
     world.mutate(actor, {
       op: 'link', path: spot.path, ...viaField(at), to: target.path,
       ...(spot.node === undefined ? { ino: inodeRecord(attr.ino) } : world.identity(spot.node)), mtime: world.now(),
@@ -67,55 +70,51 @@ export class Namespace {
   }
 
   unlink(actor: string, path: PathName): void {
-    const { world } = this, { spot, at } = this.mustName(actor, path, 'unlink');
+    const { world } = this, named = this.named(actor, path, 'unlink', { special: { '/': 'EISDIR', '.': 'EISDIR', '..': 'EISDIR' } });
+    const { spot, at } = this.present(actor, named, 'unlink');
     if (spotType(spot) === 'directory') throw new Refusal('EISDIR');
+    if (named.slash) throw new Refusal('ENOTDIR');
+    this.demandRemovable(named.parent, spot);
     this.remove(actor, spot, at);
     world.watchers.renamed(spot.path);
   }
 
   rmdir(actor: string, path: PathName): void {
-    const { world } = this, { spot, at } = this.mustName(actor, path, 'rmdir');
+    const { world } = this, named = this.named(actor, path, 'rmdir', { special: { '/': 'EBUSY', '.': 'EINVAL', '..': 'ENOTEMPTY' } });
+    const { spot, at } = this.present(actor, named, 'rmdir');
+    this.demandRemovable(named.parent, spot);
     if (spotType(spot) !== 'directory') throw new Refusal('ENOTDIR');
-    if (/(^|\/)\.\/*$/.test(path)) throw new Refusal('EINVAL');
-    if (spot.path === '') throw new Refusal('EBUSY');
     this.demandEmpty(spot);
     this.remove(actor, spot, at);
     world.watchers.renamed(spot.path);
   }
 
+  /** rename(2) and renameat2(2), with Linux's own order of refusals. */
   rename(actor: string, from: PathName, to: PathName, options: { exchange?: boolean; noReplace?: boolean }): void {
-    const { world } = this, { spot: source, at } = this.mustName(actor, from, 'rename');
-    const look = world.walker.look(to, { follow: false });
-    if (look.kind === 'outside') throw world.outside.boundary();
-    const sourceType = spotType(source);
-    if (/(^|\/)\.{1,2}\/*$/.test(from) || /(^|\/)\.{1,2}\/*$/.test(to)) throw new Refusal('EBUSY');
-    if (source.path === '') throw new Refusal('EBUSY');
-    const target = look.kind === 'spot' ? look.spot : undefined;
-    if (target === undefined) {
-      if (options.exchange === true) this.missed(actor, look as { missing: Missing; via: string | undefined });
-      const { missing } = world.vacant(actor, look as typeof look & { kind: 'missing' }, 'rename');
-      if (missing.directoryOnly && sourceType !== 'directory') throw new Refusal('ENOTDIR');
-      this.demandNotBelow(source, missing.path);
-      this.move(actor, source, at, missing.path, undefined, false);
-      return;
+    const { world } = this, a = world.walker.lookParent(from);
+    if (a.kind === 'missing') throw this.missed(actor, a, 'rename');
+    const b = world.walker.lookParent(to);
+    if (b.kind === 'missing') throw this.missed(actor, b, 'rename');
+    if (a.kind === 'outside') throw world.outside.refusal(a.outside, { follow: false });
+    if (b.kind === 'outside') throw world.outside.boundary();
+    if (a.kind === 'special' || b.kind === 'special') throw new Refusal('EBUSY');
+    const { spot: source, at } = this.present(actor, a, 'rename'), sourceType = spotType(source);
+    const found = world.walker.child(b.parent, b.name), target = 'parent' in found ? undefined : found, { path } = found;
+    if (options.noReplace === true && target !== undefined) throw new Refusal('EEXIST');
+    if (options.exchange === true && target === undefined) throw this.missed(actor, { missing: found as Missing, via: b.via }, 'rename');
+    if (sourceType !== 'directory' && (a.slash || (b.slash && options.exchange !== true))) throw new Refusal('ENOTDIR');
+    if (isBelow(path, source.path)) throw new Refusal('EINVAL');
+    if (isBelow(source.path, path)) throw new Refusal(options.exchange === true ? 'EINVAL' : 'ENOTEMPTY');
+    if (target !== undefined && (path === source.path || this.isSameFile(source, target))) return;
+    this.demandRemovable(a.parent, source);
+    if (target === undefined) world.demandWritable(b.parent);
+    else this.demandRemovable(b.parent, target);
+    if (target !== undefined && options.exchange !== true) {
+      if (sourceType === 'directory' && spotType(target) !== 'directory') throw new Refusal('ENOTDIR');
+      if (sourceType !== 'directory' && spotType(target) === 'directory') throw new Refusal('EISDIR');
+      if (sourceType === 'directory') this.demandEmpty(target);
     }
-    if (options.noReplace === true) throw new Refusal('EEXIST');
-    if (target.path === source.path || this.isSameFile(source, target)) return;
-    if (target.path === '') throw new Refusal('EBUSY');
-    this.demandUnsticky(target);
-    if (options.exchange === true) {
-      this.demandNotBelow(source, target.path);
-      this.demandNotBelow(target, source.path);
-      this.move(actor, source, at, target.path, target, true);
-      return;
-    }
-    if (sourceType === 'directory') {
-      if (spotType(target) !== 'directory') throw new Refusal('ENOTDIR');
-      this.demandNotBelow(source, target.path);
-      if (isWithin(source.path, target.path)) throw new Refusal('ENOTEMPTY');
-      this.demandEmpty(target);
-    } else if (spotType(target) === 'directory') throw new Refusal('EISDIR');
-    this.move(actor, source, at, target.path, target, false);
+    this.move(actor, source, at, path, target, options.exchange === true);
   }
 
   /** Names and types in the directory at `path`; the listing is recorded. */
@@ -183,7 +182,9 @@ export class Namespace {
     if (this.world.inodes.size === 0) return;
     const nlink = this.world.attributes.of(spot).nlink, isDirectory = spotType(spot) === 'directory';
     for (const inode of this.world.inodes.at(spot.path)) {
-      if (isDirectory || nlink <= 1) inode.unlinked = true;
+      if (!isDirectory && nlink > 1) continue;
+      inode.unlinked = true;
+      if (isDirectory) inode.node = spot.node;
     }
     if (spot.node !== undefined && nlink <= 1) {
       for (const inode of this.world.inodes.values()) if (inode.node === spot.node) inode.unlinked = true;
@@ -197,38 +198,46 @@ export class Namespace {
     return parent.origin === undefined ? undefined : (parent.origin === '' ? name : `${parent.origin}/${name}`) as TreePath;
   }
 
-  /** What is to lose its name `path`: the sticky bit and the directory's permissions allow it. */
-  private mustName(actor: string, path: PathName, call: string): { spot: Spot; at: Observed } {
-    const found = this.world.must(actor, path, call, { follow: false });
-    if (found.spot.path !== '') this.demandUnsticky(found.spot);
-    return found;
+  /** Where a name is to come or go. `special`: what the call says of a path that ends in no name. */
+  private named(actor: string, path: PathName, call: string, { special }: { special: Record<'/' | '.' | '..', ErrnoCode> }): Named {
+    const look = this.world.walker.lookParent(path);
+    if (look.kind === 'missing') throw this.missed(actor, look, call);
+    if (look.kind === 'outside') throw this.world.outside.refusal(look.outside, { follow: false });
+    if (look.kind === 'special') throw new Refusal(special[look.last]);
+    return look;
   }
 
-  private demandUnsticky(spot: Spot): void {
+  /** What goes by a name. A miss is recorded before ENOENT is thrown. */
+  private present(actor: string, { parent, name, via }: Named, call: string): { spot: Spot; at: Observed } {
+    const found = this.world.walker.child(parent, name);
+    if ('parent' in found) throw this.missed(actor, { missing: found, via }, call);
+    return { spot: found, at: { path: found.path, via } };
+  }
+
+  /** A place for something new. Throws EEXIST where something is, ENOENT where only a directory could be, and is not wanted. */
+  private vacancy(actor: string, path: PathName, call: string, wanted: { directory: boolean }): { parent: Spot; at: Observed } {
+    const named = this.named(actor, path, call, { special: { '/': 'EEXIST', '.': 'EEXIST', '..': 'EEXIST' } });
+    const found = this.world.walker.child(named.parent, named.name);
+    if (!('parent' in found)) throw new Refusal('EEXIST');
+    if (named.slash && !wanted.directory) throw notFound();
+    this.world.demandWritable(named.parent);
+    return { parent: named.parent, at: { path: found.path, via: named.via } };
+  }
+
+  private demandRemovable(parent: Spot, spot: Spot): void {
     const { world } = this;
     if (world.credentials.isRoot) return;
-    const parent = world.parentOf(spot);
     world.demandWritable(parent);
     world.credentials.demandUnsticky(world.attributes.of(parent), world.attributes.of(spot));
   }
 
-  private vacantFile(actor: string, path: PathName, call: string): ReturnType<World['vacancy']> {
-    const vacancy = this.world.vacancy(actor, path, call);
-    if (vacancy.missing.directoryOnly) throw notFound();
-    return vacancy;
-  }
-
-  private missed(actor: string, look: { missing: Missing; via: string | undefined }): never {
-    this.world.recorder.miss(actor, { path: look.missing.path, via: look.via }, 'rename');
-    throw notFound();
+  private missed(actor: string, look: { missing: Missing; via: string | undefined }, call: string): Refusal {
+    this.world.recorder.miss(actor, { path: look.missing.path, via: look.via }, call);
+    return notFound();
   }
 
   private demandEmpty(spot: Spot): void {
     if (this.entries(spot).length > 0) throw new Refusal('ENOTEMPTY');
-  }
-
-  private demandNotBelow(source: Spot, to: TreePath): void {
-    if (spotType(source) === 'directory' && to !== source.path && isWithin(to, source.path)) throw new Refusal('EINVAL');
   }
 
   private isSameFile(a: Spot, b: Spot): boolean {
@@ -236,6 +245,10 @@ export class Namespace {
     const x = this.world.attributes.of(a), y = this.world.attributes.of(b);
     return x.ino === y.ino && x.dev === y.dev;
   }
+}
+
+function isBelow(path: TreePath, ancestor: TreePath): boolean {
+  return path !== ancestor && isWithin(path, ancestor);
 }
 
 export function viaField(at: Observed): { via?: string } {

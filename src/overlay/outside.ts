@@ -15,10 +15,12 @@ const WRITING = fs.constants.O_CREAT | fs.constants.O_TRUNC;
  */
 export class OutsideFs {
   private readonly readonly: boolean;
+  private readonly mounts: readonly string[];
   private readonly opened = new Set<number>([0, 1, 2]);
 
-  constructor(options: { access: 'deny' | 'readonly' }) {
+  constructor(options: { access: 'deny' | 'readonly'; mounts: readonly string[] }) {
     this.readonly = options.access === 'readonly';
+    this.mounts = options.mounts;
   }
 
   /** Whether a descriptor is one of the real ones that may be used through the overlay. */
@@ -55,8 +57,9 @@ export class OutsideFs {
     real(() => fs.fsyncSync(fd));
   }
 
+  /** Directories above a mount point may be looked at whatever is allowed else: a path through them has to resolve. */
   stat(path: string, options: { follow: boolean }): Attr | undefined {
-    this.demandReadonly();
+    if (!this.isAbove(path)) this.demandReadonly();
     const look = options.follow ? fs.statSync : fs.lstatSync;
     const stats = real(() => look(hostPath(path), { bigint: true, throwIfNoEntry: false }));
     return stats && attrOf(stats);
@@ -106,6 +109,10 @@ export class OutsideFs {
   /** Why nothing moves between the tree and an outside path: where outside can be seen, it is another file system. */
   boundary(): Refusal {
     return this.readonly ? new Refusal('EXDEV') : outsideTree();
+  }
+
+  private isAbove(path: string): boolean {
+    return this.mounts.some((mount) => path === '/' || mount.startsWith(path + '/'));
   }
 
   private demandReadonly(): void {

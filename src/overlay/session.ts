@@ -39,6 +39,7 @@ export class Session {
   private readonly checkpoint: (state: State) => string;
   private tail: Event | undefined = undefined;
   private pending: { readonly node: Node; readonly write: PendingWrite } | undefined = undefined;
+  private fault: unknown = undefined;
   private timer: ReturnType<typeof setTimeout> | undefined = undefined;
   private sealedSeq: number;
   private checkpointSeq: number;
@@ -72,6 +73,7 @@ export class Session {
    * write, which reach the store when the event is published. `orphan`: the node, where the file has no name any more.
    */
   append(actor: string, body: EventBody, write?: PendingWrite, orphan?: Node): Event {
+    if (this.fault !== undefined) throw this.fault;
     this.publish();
     const event = { seq: this.state.seq + 1, time: this.clock.iso(), actor, ...body } as Event;
     if (this.durability === 'write' || this.durability === 'fsync') return this.appendAtOnce(event, write, orphan);
@@ -138,6 +140,7 @@ export class Session {
   close(actor: string): void {
     clearTimeout(this.timer);
     try {
+      if (this.fault !== undefined) return;
       this.publish();
       if (this.state.seq > this.sealedSeq) this.seal(actor);
       if (this.state.seq > this.checkpointSeq) this.saveCheckpoint();
@@ -148,10 +151,20 @@ export class Session {
   }
 
   private fold(event: Event, write: PendingWrite | undefined, content: Content | undefined, orphan: Node | undefined) {
-    const changed = evolve(this.state, event, content);
+    const changed = this.evolved(event, content);
     if (write === undefined || event.op !== 'write') return undefined;
     if (orphan !== undefined) applyWrite(orphan, event, content);
     return { node: orphan ?? changed as Node, write };
+  }
+
+  private evolved(event: Event, content: Content | undefined): Node | undefined {
+    try {
+      return evolve(this.state, event, content);
+    } catch (error) {
+      // The state may be half changed: nothing more may be built on it.
+      this.fault = error;
+      throw error;
+    }
   }
 
   private appendAtOnce(event: Event, write: PendingWrite | undefined, orphan: Node | undefined): Event {

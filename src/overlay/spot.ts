@@ -11,6 +11,8 @@ export interface Spot {
   readonly node: Node | undefined;
   readonly origin: TreePath | undefined;
   readonly attr: Attr | undefined;
+  /** The name is the lower's alone; the node is known by another name of the same file. */
+  readonly borrowed?: true;
 }
 
 /** Nothing is there. `parent`: the directory that would hold it, where that exists. */
@@ -23,17 +25,19 @@ export interface Missing {
   readonly directoryOnly: boolean;
 }
 
-/** A path that leads out of the tree, absolute and normal. */
-export interface Outside {
-  readonly outside: string;
-}
-
 /** What a look-up found, and the name as asked where a symlink made it another. */
 export type Look = (
   | { readonly kind: 'spot'; readonly spot: Spot }
   | { readonly kind: 'missing'; readonly missing: Missing }
   | { readonly kind: 'outside'; readonly outside: string }
 ) & { readonly via: string | undefined };
+
+/** The directory that holds a name, and the name; `special`: the path ends in no name. `slash`: slashes follow it. */
+export type ParentLook =
+  | { readonly kind: 'parent'; readonly parent: Spot; readonly name: string; readonly slash: boolean; readonly via: string | undefined }
+  | { readonly kind: 'special'; readonly last: '/' | '.' | '..'; readonly slash: boolean }
+  | { readonly kind: 'missing'; readonly missing: Missing; readonly via: string | undefined }
+  | { readonly kind: 'outside'; readonly outside: string };
 
 export function spotType(spot: Spot): NodeType {
   return spot.node?.type ?? typeOf((spot.attr as Attr).mode);

@@ -36,7 +36,7 @@ export interface System {
   /** Copies content and permission bits. `exclusive`: EEXIST where the target exists. */
   copyFile(from: PathName, to: PathName, options: { exclusive: boolean }): void;
 
-  /** `undefined` where nothing is there (ENOENT or ENOTDIR; a miss is recorded for the first alone). */
+  /** `undefined` where nothing is there (ENOENT). Throws ENOTDIR, ELOOP and the like. */
   stat(path: PathName): Attr | undefined;
   lstat(path: PathName): Attr | undefined;
   /**

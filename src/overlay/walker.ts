@@ -7,7 +7,7 @@ import { nodeOf, type State } from '../core/state.ts';
 import { linkKey, Shared, WHITEOUT, type Entry, type Node } from '../core/tree.ts';
 import type { Lower } from '../lower/lower.ts';
 import type { Credentials } from './permission.ts';
-import { spotType, type Look, type Missing, type Spot } from './spot.ts';
+import { spotType, type Look, type Missing, type ParentLook, type Spot } from './spot.ts';
 
 const S_IFLNK = 0o120000;
 /** Any component that is empty, `.` or `..`: such a path is walked, not looked up at once. */
@@ -80,6 +80,25 @@ export class Walker {
     return undefined;
   }
 
+  /**
+   * Looks up the directory that holds the last name of a path, for a call that makes or takes away that name. The name
+   * itself is not looked at. Throws as `look` does; ENOTDIR where the directory is none.
+   */
+  lookParent(asked: PathName): ParentLook {
+    if (asked === '') throw new Refusal('ENOENT');
+    const trimmed = asked.replace(/\/+$/, ''), slash = trimmed.length < asked.length;
+    if (this.treePart(trimmed as PathName) === '') return { kind: 'special', last: '/', slash };
+    const cut = trimmed.lastIndexOf('/'), name = trimmed.slice(cut + 1);
+    const above = cut < 0 ? '.' : cut === 0 ? '/' : trimmed.slice(0, cut);
+    const look = this.look(above as PathName, { follow: true });
+    if (look.kind !== 'spot') return look.kind === 'outside' ? look : { ...look, missing: { ...look.missing, path: childOf(look.missing.path, name) } };
+    this.credentials.demandSearch(look.spot);
+    if (name === '.' || name === '..') return { kind: 'special', last: name, slash };
+    if (byteLength(name) > NAME_MAX_BYTES) throw new Refusal('ENAMETOOLONG');
+    const via = look.via === undefined ? undefined : look.via === '' ? name : `${look.via}/${name}`;
+    return { kind: 'parent', parent: look.spot, name, slash, via };
+  }
+
   /** The entry `name` of a directory, symlinks not followed. */
   child(directory: Spot, name: string): Spot | Missing {
     const path = childOf(directory.path, name);
@@ -100,7 +119,7 @@ export class Walker {
   lowerSpot(path: TreePath, origin: TreePath, attr: Attr): Spot {
     if (attr.nlink > 1 && this.state.links.size > 0) {
       const node = this.state.links.get(linkKey(attr.dev, attr.ino));
-      if (node !== undefined) return { path, node, origin, attr: undefined };
+      if (node !== undefined) return { path, node, origin, attr, borrowed: true };
     }
     return { path, node: undefined, origin, attr };
   }

@@ -1,4 +1,4 @@
-import type { Attr } from '../core/attr.ts';
+import { typeOf, type Attr } from '../core/attr.ts';
 import type { DiscardBody, Inode, LowerBase, MutationBody, UndoBody } from '../core/event.ts';
 import { parentOf, type PathName, type TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
@@ -14,7 +14,7 @@ import type { OutsideFs } from './outside.ts';
 import type { PendingWrite } from './pending-write.ts';
 import type { Credentials } from './permission.ts';
 import type { Observed, Recorder } from './recorder.ts';
-import { notFound, outsideTree } from './refusals.ts';
+import { notFound } from './refusals.ts';
 import type { Session } from './session.ts';
 import type { Look, Missing, Spot } from './spot.ts';
 import type { LowerVersions } from './versions.ts';
@@ -68,15 +68,7 @@ export class World {
     throw notFound();
   }
 
-  /** The place where something new is to be named: nothing may be there, its directory has to. */
-  vacancy(actor: string, path: PathName, call: string): { missing: Missing & { parent: Spot }; at: Observed } {
-    const look = this.walker.look(path, { follow: false });
-    if (look.kind === 'spot') throw new Refusal('EEXIST');
-    if (look.kind === 'outside') throw outsideTree();
-    return this.vacant(actor, look, call);
-  }
-
-  /** The same for a look-up already made. */
+  /** The place where something new is to be named; its directory has to be there, and to allow it. */
   vacant(actor: string, look: Look & { kind: 'missing' }, call: string): { missing: Missing & { parent: Spot }; at: Observed } {
     const { missing } = look, { parent } = missing, at = { path: missing.path, via: look.via };
     if (parent === undefined) {
@@ -102,9 +94,9 @@ export class World {
   /** What an event has to tell of a lower file that it is the first to change; `undefined` where it is not. */
   base(spot: Spot, version?: Version): LowerBase | undefined {
     const { node } = spot;
-    if (node !== undefined && node.ino !== undefined) return undefined;
-    const attr = this.attributes.of(spot), origin = originOf(spot) as TreePath;
-    const isLink = (attr.mode & 0o170000) === 0o120000;
+    if (node !== undefined && node.ino !== undefined && spot.borrowed !== true) return undefined;
+    const attr = spot.borrowed === true ? spot.attr as Attr : this.attributes.of(spot), origin = (spot.borrowed === true ? spot.origin : originOf(spot)) as TreePath;
+    const isLink = typeOf(attr.mode) === 'symlink';
     return baseRecord(attr, {
       version: version ?? this.versions.get(origin, attr), target: isLink ? this.lower.readlink(origin) : undefined,
     });
