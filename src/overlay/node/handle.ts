@@ -61,35 +61,35 @@ export class FileHandle extends EventEmitter {
   }
 
   appendFile(data: unknown, options?: unknown): Promise<unknown> {
-    return this.#call('writeFile', 'appendFile', data, options);
+    return FileHandle.#call(this, 'writeFile', 'appendFile', data, options);
   }
 
   chmod(mode: unknown): Promise<unknown> {
-    return this.#call('fchmod', 'fchmod', mode);
+    return FileHandle.#call(this, 'fchmod', 'fchmod', mode);
   }
 
   chown(uid: unknown, gid: unknown): Promise<unknown> {
-    return this.#call('fchown', 'fchown', uid, gid);
+    return FileHandle.#call(this, 'fchown', 'fchown', uid, gid);
   }
 
   datasync(): Promise<unknown> {
-    return this.#call('fdatasync', 'fdatasync');
+    return FileHandle.#call(this, 'fdatasync', 'fdatasync');
   }
 
   sync(): Promise<unknown> {
-    return this.#call('fsync', 'fsync');
+    return FileHandle.#call(this, 'fsync', 'fsync');
   }
 
   read(...range: unknown[]): Promise<unknown> {
-    return this.#call('read', 'read', ...range);
+    return FileHandle.#call(this, 'read', 'read', ...range);
   }
 
   readv(buffers: unknown, position?: unknown): Promise<unknown> {
-    return this.#call('readv', 'readv', buffers, position);
+    return FileHandle.#call(this, 'readv', 'readv', buffers, position);
   }
 
   readFile(options?: unknown): Promise<unknown> {
-    return this.#call('readFile', 'readFile', options);
+    return FileHandle.#call(this, 'readFile', 'readFile', options);
   }
 
   readLines(options?: object): Interface {
@@ -97,27 +97,27 @@ export class FileHandle extends EventEmitter {
   }
 
   stat(options?: unknown): Promise<unknown> {
-    return this.#call('fstat', 'fstat', options);
+    return FileHandle.#call(this, 'fstat', 'fstat', options);
   }
 
   truncate(length: unknown = 0): Promise<unknown> {
-    return this.#call('ftruncate', 'ftruncate', length);
+    return FileHandle.#call(this, 'ftruncate', 'ftruncate', length);
   }
 
   utimes(atime: unknown, mtime: unknown): Promise<unknown> {
-    return this.#call('futimes', 'futimes', atime, mtime);
+    return FileHandle.#call(this, 'futimes', 'futimes', atime, mtime);
   }
 
   write(data: unknown, ...range: unknown[]): Promise<unknown> {
-    return this.#call('write', 'write', data, ...range);
+    return FileHandle.#call(this, 'write', 'write', data, ...range);
   }
 
   writev(buffers: unknown, position?: unknown): Promise<unknown> {
-    return this.#call('writev', 'writev', buffers, position);
+    return FileHandle.#call(this, 'writev', 'writev', buffers, position);
   }
 
   writeFile(data: unknown, options?: unknown): Promise<unknown> {
-    return this.#call('writeFile', 'writeFile', data, options);
+    return FileHandle.#call(this, 'writeFile', 'writeFile', data, options);
   }
 
   createReadStream(options?: object): ReadStream {
@@ -162,15 +162,16 @@ export class FileHandle extends EventEmitter {
   }
 
   /** `name` is what the error of a closed handle calls it. */
-  async #call(name: string, call: HandleCall, ...args: unknown[]): Promise<unknown> {
-    if (this.#fd === -1) {
+  static async #call(handle: FileHandle, name: string, call: HandleCall, ...args: unknown[]): Promise<unknown> {
+    if (!(#fd in handle)) throw codedError(Error, 'ERR_INTERNAL_ASSERTION', 'handle must be an instance of FileHandle');
+    if (handle.#fd === -1) {
       throw Object.assign(new Error('file closed'), { code: 'EBADF', syscall: name });
     }
-    this.retain();
+    handle.retain();
     try {
-      return await settled(this.#calls.bodies[call], [this.#fd, ...args]);
+      return await settled(handle.#calls.bodies[call], [handle.#fd, ...args]);
     } finally {
-      this.release();
+      handle.release();
     }
   }
 
