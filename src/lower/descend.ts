@@ -26,6 +26,9 @@ const HELD_DEPTH = 64;
 /** Names kept in memory by one lower. */
 const KEPT_NAMES = 65536;
 
+/** How long (ms) the root's own place is taken for granted. */
+const ROOT_TRUST_MS = 1;
+
 /** How often a name may turn from one thing into another under a single call before that is a fault. */
 const TURN_LIMIT = 16;
 
@@ -45,6 +48,9 @@ export class HeldWalker implements Walker, HeldTree {
   private readonly user = process.geteuid?.();
   /** The last directory opened that is too deep to be held. */
   private deep: HeldDirectory | undefined;
+  /** The directory asked for last, if it is held: most calls ask for its neighbours. */
+  private latest: HeldDirectory;
+  private rootSeen = -Infinity;
   private names = 0;
   private closed = false;
 
@@ -55,21 +61,22 @@ export class HeldWalker implements Walker, HeldTree {
     this.pool = pool;
     this.placePrefix = readlinkSync(`/proc/self/fd/${fd}`) !== root ? undefined : root === '/' ? root : root + '/';
     this.top = new HeldDirectory(this, undefined, '', '', fd);
+    this.latest = this.top;
   }
 
   lstat(path: TreePath): Attr | Absence {
     if (path === '') return attrOf(fstatSync(this.enterRoot().fd, EXACT));
-    const directory = this.enter(parentOf(path));
+    const directory = this.enterAbove(path);
     if (directory === undefined) return 'unwalkable';
     const name = checkedName(path);
-    if (directory.recall(name) === 'absent') return 'absent';
+    if (directory.recallsAbsence(name)) return 'absent';
     const stats = lstatSync(join(directory.prefix, name), LOOK);
     return stats === undefined ? 'absent' : attrOf(stats);
   }
 
   readlink(path: TreePath): string {
     if (path === '') throw new Refusal('EINVAL');
-    const directory = this.enter(parentOf(path));
+    const directory = this.enterAbove(path);
     if (directory === undefined) throw new Refusal('ENOENT');
     return fromBytes(readlinkSync(join(directory.prefix, checkedName(path)), 'buffer'));
   }
@@ -82,7 +89,7 @@ export class HeldWalker implements Walker, HeldTree {
 
   open(path: TreePath): Opened | Attr | Absence {
     if (path === '') return this.lstat(path) as Attr;
-    const directory = this.enter(parentOf(path));
+    const directory = this.enterAbove(path);
     if (directory === undefined) return 'unwalkable';
     const name = checkedName(path);
     let known: NodeType | 'absent' | undefined = directory.foreign ? undefined : directory.recall(name);
@@ -122,6 +129,17 @@ export class HeldWalker implements Walker, HeldTree {
     return this.placePrefix + path;
   }
 
+  isRootDue(): boolean {
+    const now = this.clock();
+    if (Math.abs(now - this.rootSeen) < ROOT_TRUST_MS) return false;
+    this.rootSeen = now;
+    return true;
+  }
+
+  distrustRoot(): void {
+    this.rootSeen = -Infinity;
+  }
+
   isSteady(dev: bigint, directory: string): boolean {
     let steady = this.steady.get(dev);
     if (steady === undefined) this.steady.set(dev, steady = isSteadyFileSystem(directory));
@@ -142,6 +160,7 @@ export class HeldWalker implements Walker, HeldTree {
     if (directory === this.deep) this.deep = undefined;
     else {
       this.held.delete(directory.path);
+      if (directory === this.latest) this.latest = this.top;
       this.pool.remove(directory);
       (directory.parent as HeldDirectory).children--;
     }
@@ -154,6 +173,14 @@ export class HeldWalker implements Walker, HeldTree {
     return this.top;
   }
 
+  /** The directory that holds the last name of `path`, as `enter` gives it. */
+  private enterAbove(path: TreePath): HeldDirectory | undefined {
+    const { latest } = this;
+    const length = latest.path.length;
+    if (length > 0 && path.lastIndexOf('/') === length && path.startsWith(latest.path) && latest.inPlace()) return latest;
+    return this.enter(parentOf(path));
+  }
+
   /** The directory at `path`, certainly there at some moment of this call; undefined where none is. */
   private enter(path: TreePath): HeldDirectory | undefined {
     if (path === '') return this.enterRoot();
@@ -161,6 +188,7 @@ export class HeldWalker implements Walker, HeldTree {
     if (held !== undefined) {
       if (held.inPlace()) {
         held.used = true;
+        this.latest = held;
         return held;
       }
       this.drop(path);

@@ -10,7 +10,7 @@ import { EXACT, LOOK } from './stats.ts';
 /** A ctime that equals none: nothing is known of the directory's last change. */
 const UNKNOWN = NaN;
 
-/** Below a directory of this depth one `readlink` of the descriptor is cheaper than a look at each one above. */
+/** Below a directory of this depth one `readlink` of the descriptor is cheaper than an fstat of each one above. */
 const CHAIN_DEPTH = 2;
 
 /**
@@ -52,6 +52,10 @@ const REMEMBERED_NAME_UNITS = 85;
 export interface HeldTree {
   readonly root: string | Buffer;
   readonly clock: () => number;
+  /** Whether it is time to see whether the root itself still is in its place. */
+  isRootDue(): boolean;
+  /** Makes it time at once. */
+  distrustRoot(): void;
   /** What the kernel calls the place of `path`, where that is unmistakable. */
   placeOf(path: string): string | undefined;
   /** Whether directories on this device change their ctime whenever they should. */
@@ -66,9 +70,10 @@ export interface HeldTree {
  *
  * So each use first makes sure that it still is where it was found (`inPlace`). Measured per use, in µs: fstat of a descriptor .73, readlink of
  * /proc/self/fd/N 1.45, lstat by the plain path 1.2, lstat through the parent's descriptor 2.0. The ctime of a directory changes when it
- * is renamed or removed, that of its parents does not change for the child; so up to two directories deep every one
- * above is asked for its ctime, and deeper the kernel is asked for the whole path, which covers all above at once. An lstat by the plain path
- * would be cheaper there, but is wrong when a directory is renamed and a symlink to it left behind: it finds the same inode.
+ * is renamed or removed, but not when one above it is; so up to two below the root each one is asked for its ctime, and deeper
+ * down the kernel is asked for the whole path, which covers all above at once. An lstat by the plain path would be
+ * cheaper there, but is wrong when a directory is renamed and a symlink to it left behind: it finds the same inode.
+ * The root is asked once a ms only: what it holds stays what it held, wherever it is.
  *
  * Not noticed: something mounted over a directory above while this one is held.
  */
@@ -94,7 +99,7 @@ export class HeldDirectory implements Pooled {
   private identity: { readonly dev: bigint; readonly ino: bigint; readonly steady: boolean } | undefined;
   /** ctime (ms) when its place was last confirmed. */
   private confirmed = UNKNOWN;
-  /** ctime (ms) by the latest fstat. */
+  /** ctime (ms) by an fstat since the last `inPlace`, if there was one. */
   private ctime = UNKNOWN;
   private kept: Listing | undefined;
   /** Looks since the names were last read, and the number of them at which reading the names pays. */
@@ -113,16 +118,17 @@ export class HeldDirectory implements Pooled {
     this.place = this.depth > CHAIN_DEPTH ? tree.placeOf(path) : undefined;
   }
 
-  /** Whether it still is where it was found. Throws EIO where the root itself is not. */
+  /** Whether it still is where it was found, the root's own place aside. Throws EIO where the root itself is not. */
   inPlace(): boolean {
     if (this.place !== undefined && this.identity?.steady === true) {
-      if (this.kept !== undefined) this.ctime = fstatSync(this.fd).ctimeMs;
+      this.ctime = UNKNOWN;
       if (this.isPlaceTold()) return true;
       if (!this.confirm()) return false;
       this.place = undefined;
       return true;
     }
     for (let directory: HeldDirectory | undefined = this; directory !== undefined; directory = directory.parent) {
+      if (directory.parent === undefined && directory !== this && !this.tree.isRootDue()) break;
       directory.ctime = fstatSync(directory.fd).ctimeMs;
       if (directory.ctime !== directory.confirmed) return this.confirm();
     }
@@ -147,6 +153,7 @@ export class HeldDirectory implements Pooled {
     const { dev, ino, steady } = this.identify();
     if (found === undefined || found.ino !== ino || found.dev !== dev) {
       if (this.parent !== undefined) return false;
+      this.tree.distrustRoot();
       throw new Refusal('EIO', { reason: 'the root directory of the lower was moved away or replaced' });
     }
     this.ctime = stats.ctimeMs;
@@ -175,6 +182,12 @@ export class HeldDirectory implements Pooled {
     return listing === undefined || name.length > REMEMBERED_NAME_UNITS ? undefined : listing.typeOf(name);
   }
 
+  /** Whether memory tells that the name is not there. Cheaper than `recall` where it is: then the caller looks anyway. */
+  recallsAbsence(name: string): boolean {
+    if (this.kept !== undefined && this.kept.typeOf(name) !== 'absent') return false;
+    return this.recall(name) === 'absent';
+  }
+
   /** All names; from memory where they are known. */
   list(): readonly LowerEntry[] {
     const kept = this.listing();
@@ -199,7 +212,9 @@ export class HeldDirectory implements Pooled {
 
   private listing(): Listing | undefined {
     const kept = this.kept;
-    if (kept === undefined || kept.ctime === this.ctime) return kept;
+    if (kept === undefined) return undefined;
+    if (Number.isNaN(this.ctime)) this.ctime = fstatSync(this.fd).ctimeMs;
+    if (kept.ctime === this.ctime) return kept;
     this.forget();
     this.patience = Math.min(2 * this.patience, PATIENCE_LIMIT);
     return undefined;

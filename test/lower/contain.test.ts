@@ -7,7 +7,7 @@ import type { Lower } from '../../src/lower/lower.ts';
 import { at, kept, outcome, plant, planted, temporary } from './ground.ts';
 
 const SECRET = 'the secret outside';
-const READS = 20_000;
+const READS = 6_000;
 
 /** Runs `body` in a process of its own until the test is over; resolves when that has begun. */
 async function meanwhile(body: string): Promise<void> {
