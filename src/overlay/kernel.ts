@@ -63,7 +63,8 @@ export class Kernel implements System {
     if (length === 0) return 0;
     const at = d.append ? this.files.sizeOf(d.inode) : position ?? d.position;
     this.files.put(this.actor, d.inode, d.via, at, from.subarray(offset, offset + length));
-    if (position === null || d.append) d.position = at + length;
+    // pwrite(2) never moves the descriptor's own position, not even where O_APPEND chose another place to write.
+    if (position === null) d.position = at + length;
     return length;
   }
 
