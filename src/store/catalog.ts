@@ -54,21 +54,20 @@ export class Catalog {
 
   /** The file of a catalog of this one's entries and further ones. */
   encode(covered: readonly number[], further: ReadonlyMap<Version, PackPlace>): Buffer {
-    const fresh = Array.from(further, ([digest, place]) => encodeEntry(digest, place)).sort(compareEntries);
     const entriesAt = HEAD_BYTES + covered.length * COVER_BYTES;
-    const bytes = Buffer.allocUnsafe(entriesAt + (this.count + fresh.length) * ENTRY_BYTES + 4);
+    const bytes = Buffer.allocUnsafe(entriesAt + (this.count + further.size) * ENTRY_BYTES + 4);
+    const entry = Buffer.allocUnsafe(ENTRY_BYTES);
     let to = entriesAt, old = 0;
-    const takeOld = () => {
-      to += this.#entries.copy(bytes, to, old * ENTRY_BYTES, (old + 1) * ENTRY_BYTES);
-      old++;
-    };
-    for (const entry of fresh) {
-      let order = -1;
-      while (old < this.count && (order = compareEntries(this.#entry(old), entry)) < 0) takeOld();
-      if (old < this.count && order === 0) old++;
+    // Hex digits sort as their bytes do.
+    for (const digest of [...further.keys()].sort()) {
+      encodeEntry(entry, 0, digest, further.get(digest) as PackPlace);
+      let end = old, order = -1;
+      while (end < this.count && (order = this.#compare(end, entry)) < 0) end++;
+      to += this.#entries.copy(bytes, to, old * ENTRY_BYTES, end * ENTRY_BYTES);
       to += entry.copy(bytes, to);
+      old = order === 0 ? end + 1 : end;
     }
-    while (old < this.count) takeOld();
+    to += this.#entries.copy(bytes, to, old * ENTRY_BYTES);
     MAGIC.copy(bytes);
     bytes.writeUInt32LE(covered.length, 8);
     bytes.writeUInt32LE((to - entriesAt) / ENTRY_BYTES, 12);
@@ -95,24 +94,23 @@ export class Catalog {
     for (let i = 0; i < this.count; i++) yield `sha256:${this.#entry(i).toString('hex', 0, 32)}` as Version;
   }
 
+  /** Order of entry `i` and another by digest. */
+  #compare(i: number, entry: Buffer): number {
+    return this.#entries.compare(entry, 0, 32, i * ENTRY_BYTES, i * ENTRY_BYTES + 32);
+  }
+
   #entry(i: number): Buffer {
     return this.#entries.subarray(i * ENTRY_BYTES, (i + 1) * ENTRY_BYTES);
   }
 }
 
-function encodeEntry(digest: Version, { pack, at, length }: PackPlace): Buffer {
-  const entry = Buffer.allocUnsafe(ENTRY_BYTES);
-  entry.write(hexOf(digest), 'hex');
-  entry.writeUInt16LE(pack, 32);
-  entry.writeUInt32LE(at, 34);
-  entry.writeUInt16LE(length, 38);
-  return entry;
+function encodeEntry(bytes: Buffer, to: number, digest: Version, { pack, at, length }: PackPlace): void {
+  bytes.write(hexOf(digest), to, 'hex');
+  bytes.writeUInt16LE(pack, to + 32);
+  bytes.writeUInt32LE(at, to + 34);
+  bytes.writeUInt16LE(length, to + 38);
 }
 
 function decodeEntry(entry: Buffer): PackPlace {
   return { pack: entry.readUInt16LE(32), at: entry.readUInt32LE(34), length: entry.readUInt16LE(38) };
-}
-
-function compareEntries(a: Buffer, b: Buffer): number {
-  return a.compare(b, 0, 32, 0, 32);
 }

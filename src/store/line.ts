@@ -18,8 +18,8 @@ const HEX = Buffer.from('0123456789abcdef');
 /** Ends the object at `bytes[start … end)` with its crc and a newline; gives the place after it. */
 export function sealLine(bytes: Uint8Array, start: number, end: number): number {
   const sum = crc32(bytes.subarray(start, end));
-  for (let i = 0; i < 8; i++) bytes[end + i] = CRC_KEY[i]!;
-  for (let i = 0; i < 8; i++) bytes[end + 8 + i] = HEX[(sum >>> (28 - 4 * i)) & 15]!;
+  for (let i = 0; i < 8; i++) bytes[end + i] = CRC_KEY[i] as number;
+  for (let i = 0; i < 8; i++) bytes[end + 8 + i] = HEX[(sum >>> (28 - 4 * i)) & 15] as number;
   bytes[end + 16] = 0x22;
   bytes[end + 17] = 0x7d;
   bytes[end + 18] = NEWLINE;
@@ -41,7 +41,7 @@ export function seqOf(bytes: Uint8Array, start: number, end: number): number {
   for (let i = 0; i < 7; i++) if (bytes[start + i] !== SEQ_KEY[i]) return -1;
   let seq = 0, at = start + 7;
   for (; at < end; at++) {
-    const digit = bytes[at]! - 48;
+    const digit = (bytes[at] as number) - 48;
     if (digit < 0 || digit > 9) break;
     seq = seq * 10 + digit;
   }

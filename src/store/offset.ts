@@ -14,14 +14,14 @@ export class OffsetIndex {
   /** Notes where event `seq` starts, if the last noted one is far enough behind. In ascending order. */
   add(seq: number, offset: number): void {
     const { length } = this.#offsets;
-    if (length > 0 && offset - this.#offsets[length - 1]! < STRIDE_BYTES) return;
+    if (length > 0 && offset - (this.#offsets[length - 1] as number) < STRIDE_BYTES) return;
     this.#seqs.push(seq);
     this.#offsets.push(offset);
   }
 
   /** Forgets event `seq` and all later ones. */
   remove(seq: number): void {
-    while (this.#seqs.length > 0 && this.#seqs[this.#seqs.length - 1]! >= seq) {
+    while ((this.#seqs.at(-1) ?? -1) >= seq) {
       this.#seqs.pop();
       this.#offsets.pop();
     }
@@ -30,7 +30,7 @@ export class OffsetIndex {
   /** The nearest noted event at or before `seq`. There is one, since the first event is noted. */
   before(seq: number): { seq: number; offset: number } {
     const at = this.#search(seq);
-    return { seq: this.#seqs[at]!, offset: this.#offsets[at]! };
+    return { seq: this.#seqs[at] as number, offset: this.#offsets[at] as number };
   }
 
   /** Where some event after `seq` starts; `undefined` where none is noted. */
@@ -40,7 +40,7 @@ export class OffsetIndex {
 
   /** What is noted up to event `seq`, as JSON can hold it. */
   upTo(seq: number): { seqs: number[]; offsets: number[] } {
-    const count = this.#seqs.length === 0 || this.#seqs[0]! > seq ? 0 : this.#search(seq) + 1;
+    const count = this.#seqs.length === 0 || (this.#seqs[0] as number) > seq ? 0 : this.#search(seq) + 1;
     return { seqs: this.#seqs.slice(0, count), offsets: this.#offsets.slice(0, count) };
   }
 
@@ -48,7 +48,7 @@ export class OffsetIndex {
     let low = 0, high = this.#seqs.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (this.#seqs[middle]! <= seq) low = middle;
+      if ((this.#seqs[middle] as number) <= seq) low = middle;
       else high = middle - 1;
     }
     return low;

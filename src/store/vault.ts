@@ -104,20 +104,21 @@ export class Vault implements Blobs {
   /** Every digest that is stored here, in no order. */
   *digests(): IterableIterator<Version> {
     for (const digest of this.#catalog.digests()) if (!this.#known.has(digest) && !this.#bad.has(digest)) yield digest;
-    yield* [...this.#known.keys()];
-    yield* [...this.#listFiles().keys()];
+    // Copies: reading what is yielded may take a damaged one out.
+    yield* Array.from(this.#known.keys());
+    yield* Array.from(this.#listFiles().keys());
   }
 
   write({ through }: { through: boolean }): void {
     if (this.#length > 0) {
-      const pack = this.#packs[this.#packs.length - 1]!;
-      pack.append(this.#tail!.subarray(0, this.#length));
+      const pack = this.#lastPack();
+      pack.append((this.#tail as Buffer).subarray(0, this.#length));
       this.#packDirty = true;
       this.#start += this.#length;
       this.#length = 0;
     }
     if (!through) return;
-    if (this.#packDirty) this.#packs[this.#packs.length - 1]!.sync();
+    if (this.#packDirty) this.#lastPack().sync();
     this.#packDirty = false;
     for (const digest of this.#filesDirty) fdatasyncSync(this.#openFile(digest));
     this.#filesDirty = [];
@@ -163,12 +164,16 @@ export class Vault implements Blobs {
       this.#known.clear();
       this.#packs.forEach((_, i) => this.#scan(i, PACK_MAGIC.length));
     }
-    if (this.#packs.length > 0) this.#start = this.#packs[this.#packs.length - 1]!.size;
+    if (this.#packs.length > 0) this.#start = this.#lastPack().size;
   }
 
   #readCatalog(): Catalog | undefined {
     const path = join(this.#directory, 'catalog');
     return existsSync(path) ? Catalog.decode(readFileSync(path)) : undefined;
+  }
+
+  #lastPack(): Growing {
+    return this.#packs.at(-1) as Growing;
   }
 
   #packPath(i: number): string {
@@ -177,8 +182,11 @@ export class Vault implements Blobs {
 
   /** Opens the packs behind those that are open. One that somebody removed counts as empty; its blobs are gone. */
   #openPacks(opened: (i: number) => void): void {
-    const numbers = readdirSync(this.#directory).map((name) => /^(\d{6})\.pack$/.exec(name)?.[1]);
-    const count = Math.max(0, ...numbers.map((digits) => Number(digits ?? -1) + 1));
+    let count = 0;
+    for (const name of readdirSync(this.#directory)) {
+      const digits = /^(\d{6})\.pack$/.exec(name)?.[1];
+      if (digits !== undefined) count = Math.max(count, Number(digits) + 1);
+    }
     for (let i = this.#packs.length; i < count; i++) {
       const path = this.#packPath(i);
       if (existsSync(path)) {
@@ -190,7 +198,7 @@ export class Vault implements Blobs {
   }
 
   #scan(i: number, from: number): void {
-    const pack = this.#packs[i]!;
+    const pack = this.#packs[i] as Growing;
     this.#uncatalogued += Math.max(0, pack.size - from);
     scanPack(pack, from, (digest, at, length) => this.#known.set(digest, { pack: i, at, length, checked: true }));
   }
@@ -227,7 +235,7 @@ export class Vault implements Blobs {
     this.#files = undefined;
     const last = this.#packs.length - 1;
     if (last >= 0) {
-      this.#packs[last]!.measure();
+      this.#lastPack().measure();
       // A record may have been half written at the last look: begin where the scanned ones end.
       this.#scan(last, this.#scannedEnd(last));
     }
@@ -279,7 +287,7 @@ export class Vault implements Blobs {
       bytes.set(this.#tail.subarray(at - this.#start, at - this.#start + length));
       return bytes;
     }
-    const got = this.#packs[pack]!.read(bytes, 0, length, at);
+    const got = (this.#packs[pack] as Growing).read(bytes, 0, length, at);
     if (got === length && (place.checked || digestOf(bytes) === digest)) {
       place.checked = true;
       return bytes;

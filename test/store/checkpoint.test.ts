@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createMemoryStore, openDirectoryStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { verifyLog } from '../../src/store/verify.ts';
-import { HEADER, eventJson, scratch, thrown } from './session.ts';
+import { HEADER, eventJson, flip, scratch, thrown } from './session.ts';
 
 const EVENTS = 1200, KEPT = 1000;
 
@@ -43,7 +43,7 @@ describe('a checkpoint', () => {
   it('spares opening the events before it: damage there is found by reading and by verifying', () => {
     const directory = session(), path = join(directory, 'log.jsonl');
     const log = readFileSync(path), at = log.indexOf('"seq":400,') + 30;
-    log[at]! ^= 1;
+    flip(log, at, 1);
     writeFileSync(path, log);
     const store = openDirectoryStore({ directory, header: HEADER });
     expect(store.loadCheckpoint()?.seq).toBe(KEPT);
@@ -56,7 +56,7 @@ describe('a checkpoint', () => {
   it('does not hide damage behind it', () => {
     const directory = session(), path = join(directory, 'log.jsonl');
     const log = readFileSync(path);
-    log[log.indexOf('"seq":1100,') + 30]! ^= 1;
+    flip(log, log.indexOf('"seq":1100,') + 30, 1);
     writeFileSync(path, log);
     expect(thrown(() => openDirectoryStore({ directory, header: HEADER }))).toMatchObject({ line: 1101, goodSeq: 1099 });
   });
@@ -66,7 +66,7 @@ describe('a checkpoint', () => {
     const whole = readFileSync(path);
     for (let at = 0; at < whole.length; at++) {
       const changed = Buffer.from(whole);
-      changed[at]! ^= 1 << (at % 7);
+      flip(changed, at, 1 << (at % 7));
       writeFileSync(path, changed);
       const store = openDirectoryStore({ directory, readOnly: true });
       expect(store.loadCheckpoint()).toBeUndefined();

@@ -1,12 +1,11 @@
-import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { Refusal } from '../../src/core/refusal.ts';
 import { CorruptLogError, SessionError } from '../../src/store/fault.ts';
 import { openDirectoryStore } from '../../src/store/open.ts';
 import { verifyBlobs, verifyLog } from '../../src/store/verify.ts';
-import { HEADER, blob, digestOf, eventJson, scratch, thrown } from './session.ts';
+import { HEADER, blob, digestOf, eventJson, flip, scratch, thrown } from './session.ts';
 
 /** A line with the crc that belongs to it. */
 function line(json: string): string {
@@ -73,23 +72,29 @@ describe('a torn log', () => {
     const all = log.toString().trimEnd().split('\n').slice(1);
     const headerEnd = Buffer.byteLength(HEADER_LINE);
     expect(log.length).toBeGreaterThan(8192 + headerEnd);
-    for (let cut = log.length - 8192; cut < log.length; cut++) {
-      sessionWith(log.subarray(0, cut), directory);
-      const whole = log.lastIndexOf(10, cut - 1) + 1, isWriter = cut % 16 === 0;
-      const store = openDirectoryStore({ directory, header: HEADER, readOnly: !isWriter });
-      expect(store.tornBytes).toBe(cut - whole);
-      const lines = [...store.read()];
-      expect(lines.join('\n')).toBe(all.slice(0, lines.length).join('\n'));
-      expect(headerEnd + Buffer.byteLength(lines.join('\n')) + 1).toBe(whole);
-      if (isWriter) {
-        expect(statSync(join(directory, 'log.jsonl')).size).toBe(whole);
-        store.append(eventJson(store.lastSeq + 1));
-        store.flush();
-        expect(linesOf(directory)).toHaveLength(lines.length + 1);
-      }
-      store.close();
+    for (let cut = log.length - 1; cut >= log.length - 8192; cut--) {
+      truncateSync(join(directory, 'log.jsonl'), cut);
+      const whole = log.lastIndexOf(10, cut - 1) + 1;
+      const reader = openDirectoryStore({ directory, readOnly: true });
+      const lines = [...reader.read()];
+      reader.close();
+      const text = lines.join('\n');
+      expect([reader.tornBytes, headerEnd + Buffer.byteLength(text) + 1]).toEqual([cut - whole, whole]);
+      expect(text === all.slice(0, lines.length).join('\n')).toBe(true);
+      if (cut % 64 === 0) checkCut(log.subarray(0, cut), lines.length, whole);
     }
   });
+
+  /** A writer cuts the torn line off and goes on behind the last whole one. */
+  function checkCut(torn: Uint8Array, events: number, whole: number): void {
+    const directory = sessionWith(torn);
+    const store = openDirectoryStore({ directory, header: HEADER });
+    expect([store.tornBytes, store.lastSeq]).toEqual([torn.length - whole, events]);
+    expect(statSync(join(directory, 'log.jsonl')).size).toBe(whole);
+    store.append(eventJson(events + 1));
+    store.close();
+    expect(verifyLog(directory)).toMatchObject({ goodSeq: events + 1, tornBytes: 0, damage: undefined });
+  }
 
   it('is left as it is by a reader, and only its whole lines are read', () => {
     const log = logOf(5) + '{"seq":6,"ti', directory = sessionWith(log);
@@ -123,10 +128,10 @@ describe('a changed byte', () => {
     const all = log.toString().trimEnd().split('\n').slice(1);
     let lineNumber = 1;
     for (let at = 0; at < log.length; at++) {
-      for (const mask of [0x01, 0x20, 0x80, log[at]! ^ 10]) {
+      for (const mask of [0x01, 0x20, 0x80, (log[at] as number) ^ 10]) {
         if (mask === 0) continue;
         const changed = Buffer.from(log);
-        changed[at]! ^= mask;
+        flip(changed, at, mask);
         sessionWith(changed, directory);
         if (at === log.length - 1) {
           expect(linesOf(directory)).toEqual(all.slice(0, -1));
@@ -159,7 +164,7 @@ describe('a changed byte', () => {
     let hurt = 0;
     for (let at = 0; at < pack.length; at++) {
       const changed = Buffer.from(pack);
-      changed[at]! ^= 1 << (at % 8);
+      flip(changed, at, 1 << (at % 8));
       writeFileSync(path, changed);
       const opened = openDirectoryStore({ directory, header: HEADER });
       const faults = blobs.filter(({ bytes, digest }) => {
@@ -194,16 +199,16 @@ describe('a changed byte', () => {
     expect([...verifyBlobs(directory)]).toEqual([]);
     const path = join(directory, 'blobs', '000000.pack'), pack = readFileSync(path);
     const { bytes, digest } = blobs[70] as { bytes: Uint8Array; digest: string };
-    pack[pack.indexOf(bytes) + 100]! ^= 1;
+    flip(pack, pack.indexOf(bytes) + 100, 1);
     writeFileSync(path, pack);
     const faults = [...verifyBlobs(directory)];
     expect(faults.map((fault) => fault.digest)).toEqual([digest]);
-    expect((faults[0]?.fault as Refusal).reason).toBe(`blob ${digest} has other bytes than its digest says`);
+    expect(faults[0]?.fault.reason).toBe(`blob ${digest} has other bytes than its digest says`);
 
     const catalogPath = join(directory, 'blobs', 'catalog'), catalog = readFileSync(catalogPath);
     for (let at = 0; at < catalog.length; at += 611) {
       const changed = Buffer.from(catalog);
-      changed[at]! ^= 4;
+      flip(changed, at, 4);
       writeFileSync(catalogPath, changed);
       const opened = openDirectoryStore({ directory, readOnly: true });
       expect(blobs.filter((entry) => !opened.hasBlob(entry.digest)).map((entry) => entry.digest)).toEqual([digest]);
@@ -219,7 +224,7 @@ describe('a changed byte', () => {
     store.close();
     const path = join(directory, 'blobs', digest.slice(7));
     const changed = Buffer.from(bytes);
-    changed[77_777]! ^= 1;
+    flip(changed, 77_777, 1);
     for (const content of [changed, bytes.subarray(1), Buffer.concat([bytes, Buffer.from('x')])]) {
       writeFileSync(path, content);
       const opened = openDirectoryStore({ directory, header: HEADER });
@@ -237,13 +242,13 @@ describe('a changed log', () => {
   const lines = logOf(20).trimEnd().split('\n').map((text) => text + '\n');
   const cases: readonly { what: string; change: (copy: string[]) => void; line: number; reason: string }[] = [
     { what: 'a dropped line', change: (copy) => copy.splice(4, 1), line: 5, reason: 'seq gap' },
-    { what: 'a repeated line', change: (copy) => copy.splice(4, 0, copy[3]!), line: 5, reason: 'seq repeated' },
-    { what: 'two swapped lines', change: (copy) => copy.splice(4, 2, copy[5]!, copy[4]!), line: 5, reason: 'seq gap' },
+    { what: 'a repeated line', change: (copy) => copy.splice(4, 0, copy[3] as string), line: 5, reason: 'seq repeated' },
+    { what: 'two swapped lines', change: (copy) => copy.splice(4, 2, copy[5] as string, copy[4] as string), line: 5, reason: 'seq gap' },
     { what: 'an inserted line', change: (copy) => copy.splice(4, 0, line('{"note":1')), line: 5, reason: 'no seq' },
     { what: 'an empty line', change: (copy) => copy.splice(4, 0, '\n'), line: 5, reason: 'not JSON' },
     { what: 'words', change: (copy) => copy.splice(4, 0, 'hello\n'), line: 5, reason: 'not JSON' },
     { what: 'a line without a crc', change: (copy) => (copy[4] = eventJson(4) + '}\n'), line: 5, reason: 'no crc' },
-    { what: 'a line of another text', change: (copy) => (copy[4] = copy[4]!.replace('miss', 'mist')), line: 5, reason: 'bad crc' },
+    { what: 'a line of another text', change: (copy) => (copy[4] = (copy[4] as string).replace('miss', 'mist')), line: 5, reason: 'bad crc' },
     { what: 'a line of another text with its crc', change: (copy) => (copy[4] = line(eventJson(4, ',"x":1'))), line: 8, reason: 'seal mismatch' },
     { what: 'a second header', change: (copy) => copy.push(HEADER_LINE), line: 22, reason: 'no seq' },
   ];

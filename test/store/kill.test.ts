@@ -105,7 +105,8 @@ describe.skipIf(!has('strace', ['-V']))('a writer killed at a system call', () =
           '-e', `inject=${call}:signal=KILL:when=${ordinal}`, process.execPath, writer, directory, durability]);
         const acknowledged = stdout.split('\n').length - 1;
         try {
-          expect(signal).toBe('SIGKILL');
+          // A run may make a call less than the one that was counted, and so come to its end.
+          expect([signal, acknowledged]).toEqual(signal === null ? [null, EVENTS] : ['SIGKILL', acknowledged]);
           checkRemains(directory, durability === 'flush' ? 0 : acknowledged);
         } catch (error) {
           throw new Error(`killed at ${call} number ${ordinal}, ${acknowledged} acknowledged`, { cause: error });

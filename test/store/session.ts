@@ -28,6 +28,11 @@ export function digestOf(bytes: Uint8Array): Version {
   return `sha256:${hash('sha256', bytes)}` as Version;
 }
 
+/** Changes the byte at `at` by these bits. */
+export function flip(bytes: Uint8Array, at: number, bits: number): void {
+  bytes[at] = (bytes[at] as number) ^ bits;
+}
+
 const made: string[] = [];
 
 /** A new directory, removed after the test file. */

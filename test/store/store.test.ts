@@ -81,7 +81,7 @@ for (const kind of kinds) {
         const part = new Uint8Array(10).fill(1);
         const at = Math.max(0, size - 5), count = Math.min(5, size);
         expect(store.readBlob(digest, part, 2, 8, at)).toBe(count);
-        expect([...part]).toEqual([1, 1, ...bytes.subarray(at, at + count), ...new Array<number>(8 - count).fill(1)]);
+        expect([...part]).toEqual([1, 1, ...bytes.subarray(at, at + count), ...Array.from({ length: 8 - count }, () => 1)]);
         expect(store.readBlob(digest, part, 0, 4, size + 3)).toBe(0);
       }
       store.close();
