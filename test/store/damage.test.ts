@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
@@ -214,6 +214,22 @@ describe('a changed byte', () => {
       expect(blobs.filter((entry) => !opened.hasBlob(entry.digest)).map((entry) => entry.digest)).toEqual([digest]);
       opened.close();
     }
+  });
+
+  it('or more, a whole pack that somebody removed, leaves the rest as it is and room for the blobs to come back', () => {
+    const directory = join(scratch(), 's'), blobs = join(directory, 'blobs');
+    const one = blob(1, 1000), two = blob(2, 1000);
+    for (const { bytes, digest } of [one, two]) {
+      const store = openDirectoryStore({ directory, header: HEADER });
+      store.putBlob(digest, bytes);
+      store.close();
+      // As if a GiB had been written between the two.
+      if (digest === one.digest) renameSync(join(blobs, '000000.pack'), join(blobs, '000007.pack'));
+    }
+    const store = openDirectoryStore({ directory, header: HEADER });
+    for (const { bytes, digest } of [one, two]) expect(store.getBlob(digest)).toEqual(bytes);
+    store.close();
+    expect(readdirSync(blobs)).toEqual(['000007.pack']);
   });
 
   it('in a blob of its own file is EIO that names the digest; so is a file that is gone or longer', () => {

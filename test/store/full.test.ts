@@ -56,6 +56,19 @@ describe.skipIf(!mayMount())('a full disk', () => {
     });
   }
 
+  it('found when nobody waited for the write fails the next call', async () => {
+    const top = mountTmpfs('512k'), directory = join(top, 's');
+    const store = openDirectoryStore({ directory, header: HEADER });
+    thrown(() => writeFileSync(join(top, 'ballast'), new Uint8Array(1024 * 1024)));
+    for (let seq = 1; seq <= 200; seq++) store.append(eventJson(seq));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const error = thrown(() => store.append(eventJson(201)));
+    expect(error).toMatchObject({ code: 'ENOSPC' });
+    expect(thrown(() => store.close())).toBe(error);
+    rmSync(join(top, 'ballast'));
+    expect(verifyLog(directory)).toMatchObject({ tornBytes: 0, damage: undefined });
+  });
+
   it('refuses a large blob and goes on without it; a packed one that cannot be written ends the session', () => {
     const top = mountTmpfs('512k'), directory = join(top, 's');
     const store = openDirectoryStore({ directory, header: HEADER });
