@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import resolver from 'enhanced-resolve';
 import { describe, expect, it } from 'vitest';
 import webpack from 'webpack';
-import { onBoth, packagesInto, treeOf, twin, type Side } from './twin.ts';
+import { WORK_MS, onBoth, packagesInto, treeOf, twin, type Side } from './twin.ts';
 
 function fill(dir: string): void {
   packagesInto(dir, ['immer', 'nanoid', 'picomatch', 'memfs', 'thingies', 'tslib']);
@@ -23,7 +23,7 @@ const REQUESTS = [
 ];
 
 describe('enhanced-resolve', () => {
-  it.each([['with its cache', true], ['without a cache', false]])('resolves and refuses the same, %s', async (_, cached) => {
+  it.each([['with its cache', true], ['without a cache', false]])('resolves and refuses the same, %s', { timeout: WORK_MS }, async (_, cached) => {
     const { sides, overlay } = twin(fill);
     const [ours, real] = await onBoth(sides, async ({ fs, dir }) => {
       const fileSystem = cached ? new resolver.CachedInputFileSystem(fs, 4000) : fs;
@@ -54,7 +54,7 @@ describe('enhanced-resolve', () => {
 });
 
 describe('webpack', () => {
-  it('reads from the overlay and writes its bundle there, the same as on the disk', async () => {
+  it('reads from the overlay and writes its bundle there, the same as on the disk', { timeout: WORK_MS }, async () => {
     const { sides } = twin(fill);
     const [ours, real] = await onBoth(sides, async (side) => {
       const first = await bundle(side);
@@ -67,7 +67,7 @@ describe('webpack', () => {
     expect(treeOf(sides[0])).toEqual(treeOf(sides[1]));
   });
 
-  it('reports what it does not find in the words it has for the real fs', async () => {
+  it('reports what it does not find in the words it has for the real fs', { timeout: WORK_MS }, async () => {
     const { sides } = twin(fill);
     const [ours, real] = await onBoth(sides, async (side) => {
       side.fs.unlinkSync(join(side.dir, 'greet.js'));

@@ -4,7 +4,7 @@ import fastGlob, { type FileSystemAdapter } from 'fast-glob';
 import { glob, globStream, globSync } from 'glob';
 import * as tinyglobby from 'tinyglobby';
 import { describe, expect, it } from 'vitest';
-import { onBoth, packagesInto, twin, type Side } from './twin.ts';
+import { WORK_MS, onBoth, packagesInto, twin, type Side } from './twin.ts';
 
 /** A tree of some thousand files, changed in every way that a listing may show. */
 function change({ fs, dir }: Side): void {
@@ -39,7 +39,7 @@ function sides(): readonly [Side, Side] {
 const sorted = (paths: Iterable<unknown>): string[] => [...paths].map(String).sort();
 
 describe('fast-glob', () => {
-  it('finds the same, by sync calls, promises and streams', async () => {
+  it('finds the same, by sync calls, promises and streams', { timeout: WORK_MS }, async () => {
     const both = sides();
     for (const pattern of PATTERNS.slice(0, -1)) {
       const [ours, real] = await onBoth(both, async ({ fs, dir }) => {
@@ -55,7 +55,7 @@ describe('fast-glob', () => {
     }
   });
 
-  it('gives the stats that the fs gives', async () => {
+  it('gives the stats that the fs gives', { timeout: WORK_MS }, async () => {
     const [ours, real] = await onBoth(sides(), ({ fs, dir }) =>
       fastGlob.sync('**/*.json', { cwd: dir, fs: fs as unknown as Partial<FileSystemAdapter>, stats: true })
         .map(({ path, stats }) => `${path} ${stats?.size} ${stats?.mode}`).sort());
@@ -65,7 +65,7 @@ describe('fast-glob', () => {
 });
 
 describe('tinyglobby', () => {
-  it('finds the same, by sync calls and promises', async () => {
+  it('finds the same, by sync calls and promises', { timeout: WORK_MS }, async () => {
     const both = sides();
     for (const pattern of PATTERNS) {
       const [ours, real] = await onBoth(both, async ({ fs, dir }) => {
@@ -81,7 +81,7 @@ describe('tinyglobby', () => {
 });
 
 describe('glob', () => {
-  it('finds the same, by sync calls, promises and streams, with and without stats', async () => {
+  it('finds the same, by sync calls, promises and streams, with and without stats', { timeout: WORK_MS }, async () => {
     const both = sides();
     for (const pattern of PATTERNS.slice(0, -1)) {
       const [ours, real] = await onBoth(both, async ({ fs, dir }) => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import git from 'isomorphic-git';
 import { describe, expect, it } from 'vitest';
-import { cloneInto, onBoth, treeOf, twin, type Fs, type Side } from './twin.ts';
+import { WORK_MS, cloneInto, onBoth, treeOf, twin, type Fs, type Side } from './twin.ts';
 
 const author = { name: 'A. Scribe', email: 'scribe@example.org', timestamp: 1_700_000_000, timezoneOffset: 0 };
 /** git's index holds inode numbers and times, which are each side's own. */
@@ -20,7 +20,7 @@ const faces: readonly [string, (fs: Fs) => git.FsClient][] = [
 ];
 
 describe.each(faces)('isomorphic-git over %s', (_, face) => {
-  it('makes a repository, commits and lists it', async () => {
+  it('makes a repository, commits and lists it', { timeout: WORK_MS }, async () => {
     const { sides } = twin(() => {});
     const [ours, real] = await onBoth(sides, async ({ fs, dir }) => {
       const repository = { fs: face(fs), dir };
@@ -37,7 +37,7 @@ describe.each(faces)('isomorphic-git over %s', (_, face) => {
     expect(treeOf(sides[0], isIndex)).toEqual(treeOf(sides[1], isIndex));
   });
 
-  it('works on a real checkout as on the real fs: status, add, remove, commit, branch, checkout, log', async () => {
+  it('works on a real checkout as on the real fs: status, add, remove, commit, branch, checkout, log', { timeout: WORK_MS }, async () => {
     const { sides } = twin(cloneInto);
     const [ours, real] = await onBoth(sides, (side) => workday(side, face(side.fs)));
     expect(ours).toEqual(real);

@@ -26,6 +26,9 @@ export interface Side {
   readonly dir: string;
 }
 
+/** A whole piece of work with a large library, in ms, on a machine that has more to do. */
+export const WORK_MS = 180_000;
+
 export const repository = join(import.meta.dirname, '..', '..');
 
 /** Makes twins with `fill`, which is called for each of both directories. */
@@ -44,7 +47,7 @@ export function twin(fill: (dir: string) => void, options: { outside?: 'readonly
     realFs.rmSync(scratch, { recursive: true, force: true });
     if (after !== before) throw new Error(`the lower was changed:\n${firstDifference(before, after)}`);
   });
-  return { overlay, lower, control, sides: [{ fs: overlay.fs as Fs, dir: lower }, { fs: realFs, dir: control }] };
+  return { overlay, lower, control, sides: [{ fs: overlay.fs, dir: lower }, { fs: realFs, dir: control }] };
 }
 
 /** A clone of this repository with its history, as `git clone` leaves it. */
