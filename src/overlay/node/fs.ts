@@ -12,6 +12,7 @@ import { nameCalls } from './names.ts';
 import { closeCall, existsCall, openAsBlobCall, orDescriptor, transferCalls } from './odd.ts';
 import { handleCalls, promiseCalls } from './promises.ts';
 import { removals } from './rm.ts';
+import { Stats } from './stats.ts';
 import { streamClasses, type StreamClasses } from './streams.ts';
 import { fileWatches } from './watch-file.ts';
 import { watches } from './watch.ts';
@@ -58,7 +59,7 @@ export function createNodeFs(system: System): NodeFs {
     Object.assign(face, others);
     Object.assign(promises, later);
   }
-  Object.assign(face, fileWatches(system), { Dir, Dirent: fs.Dirent, Stats: fs.Stats });
+  Object.assign(face, fileWatches(system), { Dir, Dirent: fs.Dirent, Stats });
   addStreams(face, streams);
   addConstants(face);
   Object.defineProperty(face, 'promises', { value: promises, configurable: true, enumerable: true });

@@ -4,41 +4,107 @@ import type { LowerStatFs } from '../../lower/lower.ts';
 
 /** `Attr` as node shows it: `fs.Stats`, its bigint kin, and `fs.StatsFs`. */
 
-const NS_PER_SECOND = 1_000_000_000n;
-
-/** Node's own classes, so that `instanceof` and every method hold; their constructors are not in the types. */
-const NodeStats = fs.Stats as unknown as new (
-  dev: number, mode: number, nlink: number, uid: number, gid: number, rdev: number, blksize: number,
-  ino: number, size: number, blocks: number, atimeMs: number, mtimeMs: number, ctimeMs: number, birthtimeMs: number,
-) => fs.Stats;
-
 const NodeBigIntStats = fs.statSync('/', { bigint: true }).constructor as new (
   dev: bigint, mode: bigint, nlink: bigint, uid: bigint, gid: bigint, rdev: bigint, blksize: bigint,
   ino: bigint, size: bigint, blocks: bigint, atimeNs: bigint, mtimeNs: bigint, ctimeNs: bigint, birthtimeNs: bigint,
 ) => fs.BigIntStats;
 
-/** Whole seconds and the rest apart, as node adds them up: the same double to the last bit. */
-function milliseconds(ns: bigint): number {
-  const seconds = ns / NS_PER_SECOND;
-  let rest = Number(ns - seconds * NS_PER_SECOND);
-  let whole = Number(seconds);
-  if (rest < 0) {
-    rest += 1e9;
-    whole -= 1;
+const DATE_NAMES = ['atime', 'mtime', 'ctime', 'birthtime'] as const;
+type DateName = typeof DATE_NAMES[number];
+
+/**
+ * `fs.Stats`, with its four Dates made when they are asked for: they take longer than all the rest of a look-up, and
+ * hardly anyone wants them all. An instance of node's own class too, whose methods it has.
+ */
+export class Stats {
+  dev: number;
+  mode: number;
+  nlink: number;
+  uid: number;
+  gid: number;
+  rdev: number;
+  blksize: number;
+  ino: number;
+  size: number;
+  blocks: number;
+  atimeMs: number;
+  mtimeMs: number;
+  ctimeMs: number;
+  birthtimeMs: number;
+  /** Made or set so far: no property of its own, so that what was asked of a Stats does not make it another. */
+  #dates: Partial<Record<DateName, unknown>> | undefined;
+
+  constructor(
+    dev: number, mode: number, nlink: number, uid: number, gid: number, rdev: number, blksize: number, ino: number,
+    size: number, blocks: number, atimeMs: number, mtimeMs: number, ctimeMs: number, birthtimeMs: number,
+  ) {
+    this.dev = dev;
+    this.mode = mode;
+    this.nlink = nlink;
+    this.uid = uid;
+    this.gid = gid;
+    this.rdev = rdev;
+    this.blksize = blksize;
+    this.ino = ino;
+    this.size = size;
+    this.blocks = blocks;
+    this.atimeMs = atimeMs;
+    this.mtimeMs = mtimeMs;
+    this.ctimeMs = ctimeMs;
+    this.birthtimeMs = birthtimeMs;
   }
-  return whole * 1000 + rest / 1e6;
+
+  toJSON(): object {
+    const { atime, mtime, ctime, birthtime } = this as unknown as fs.Stats;
+    return { ...this, atime, mtime, ctime, birthtime };
+  }
+
+  static {
+    for (const name of DATE_NAMES) {
+      Object.defineProperty(Stats.prototype, name, {
+        get(this: Stats) {
+          return (this.#dates ??= {})[name] ??= new Date(Math.round(this[`${name}Ms`]));
+        },
+        set(this: Stats, value: unknown) {
+          (this.#dates ??= {})[name] = value;
+        },
+        enumerable: true,
+        configurable: true,
+      });
+    }
+    Object.setPrototypeOf(Stats.prototype, fs.Stats.prototype);
+  }
+}
+
+const nsWhole = new BigInt64Array(1);
+const nsHalves = new Uint32Array(nsWhole.buffer);
+
+/**
+ * ms since 1970, to the last bit as node has it: whole seconds and the rest are turned into ms apart and added. Division
+ * of bigints took longer than the look-up itself, so the seconds are guessed from a double, and the rest is what
+ * they lack, modulo 2^32.
+ */
+function milliseconds(ns: bigint): number {
+  nsWhole[0] = ns;
+  const low = nsHalves[0] as number, high = (nsHalves[1] as number) | 0;
+  let seconds = Math.floor((high * 2 ** 32 + low) / 1e9);
+  let rest = (low - Math.imul(seconds | 0, 1e9)) >>> 0;
+  if (rest >= 2 ** 31) {
+    seconds -= 1;
+    rest = (rest + 1e9) >>> 0;
+  } else if (rest >= 1e9) {
+    seconds += 1;
+    rest -= 1e9;
+  }
+  return seconds * 1000 + rest / 1e6;
 }
 
 export function stats(attr: Attr): fs.Stats {
-  const { mtime, ctime } = attr;
-  const mtimeMs = milliseconds(mtime);
-  return new NodeStats(
-    Number(attr.dev), attr.mode, attr.nlink, attr.uid, attr.gid, attr.rdev, attr.blksize,
-    Number(attr.ino), attr.size, attr.blocks,
-    attr.atime === mtime ? mtimeMs : milliseconds(attr.atime), mtimeMs,
-    ctime === mtime ? mtimeMs : milliseconds(ctime),
-    attr.birthtime === mtime ? mtimeMs : milliseconds(attr.birthtime),
-  );
+  return new Stats(
+    Number(attr.dev), attr.mode, attr.nlink, attr.uid, attr.gid, attr.rdev, attr.blksize, Number(attr.ino),
+    attr.size, attr.blocks, milliseconds(attr.atime), milliseconds(attr.mtime), milliseconds(attr.ctime),
+    milliseconds(attr.birthtime),
+  ) as unknown as fs.Stats;
 }
 
 export function bigintStats(attr: Attr): fs.BigIntStats {
