@@ -23,9 +23,9 @@ const CHECK_ROUNDS = 3;
 type Chain = readonly BigIntStats[];
 
 /**
- * Walks by plain paths, for systems without /proc: looks at every component, acts, and looks again; what was opened is checked to be what is
- * there. An outsider who swaps a component to and fro between every two of these looks could still win; where there is
- * /proc, `HeldWalker` leaves no such gap.
+ * Walks by plain paths, for systems without /proc: looks at every component, acts, and looks again; what was
+ * opened is checked to be what is there. An outsider who swaps a component to and fro between every two of
+ * these looks could still win; where there is /proc, `HeldWalker` leaves no such gap.
  */
 export class CheckedWalker implements Walker {
   private readonly root: string | Buffer;
@@ -75,7 +75,10 @@ export class CheckedWalker implements Walker {
     // Nothing is held.
   }
 
-  /** Does `act` on the name of `path` while every component above it is a directory, the same before and after. */
+  /**
+   * Does `act` on the name of `path` while every component above it is a directory, the same before and
+   * after.
+   */
   private steadily<T>(path: TreePath, act: (name: string | Buffer) => T): T | 'unwalkable' {
     const name = path === '' ? this.root : join(this.below, path);
     for (let attempt = 0; attempt < ATTEMPT_LIMIT; attempt++) {
@@ -99,7 +102,9 @@ export class CheckedWalker implements Walker {
     throw changing();
   }
 
-  /** What the components of `path` are now, from the root down; undefined where one of them is no directory. */
+  /**
+   * What the components of `path` are now, from the root down; undefined where one of them is no directory.
+   */
   private chain(path: TreePath, { itself }: { itself: boolean }): Chain | undefined {
     const top = lstatSync(this.root, LOOK);
     if (top === undefined || top.ino !== this.top.ino || top.dev !== this.top.dev) {
@@ -123,7 +128,10 @@ export class CheckedWalker implements Walker {
     return chain;
   }
 
-  /** Opens the file at `path` if it is the one that `expected` tells of, found on the same way before and after. */
+  /**
+   * Opens the file at `path` if it is the one that `expected` tells of, found on the same way before and
+   * after.
+   */
   private openSame(path: TreePath, expected: BigIntStats): number | undefined {
     const name = join(this.below, path);
     const before = this.chain(path, { itself: false });

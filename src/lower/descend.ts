@@ -43,8 +43,10 @@ export class HeldWalker implements Walker, HeldTree {
   private readonly held = new Map<string, HeldDirectory>();
   private readonly pool: DescriptorPool;
   private readonly steady = new Map<bigint, boolean>();
-  /** Prefix of what the kernel calls places in the tree; undefined where it calls the root by another name. */
-  private readonly placePrefix: string | undefined;
+  /**
+   * Prefix of what the kernel calls places in the tree; undefined where it calls the root by another name.
+   */
+  private readonly placePrefix: string | undefined = undefined;
   private readonly user = process.geteuid?.();
   /** The last directory opened that is too deep to be held. */
   private deep: HeldDirectory | undefined;
@@ -54,12 +56,14 @@ export class HeldWalker implements Walker, HeldTree {
   private names = 0;
   private closed = false;
 
-  /** `fd`: an O_PATH descriptor of the directory whose real path is `root`; it is the walker's from now on. */
+  /**
+   * `fd`: an O_PATH descriptor of the directory whose real path is `root`; it is the walker's from now on.
+   */
   constructor(root: string | Buffer, fd: number, pool: DescriptorPool, clock: () => number) {
     this.root = root;
     this.clock = clock;
     this.pool = pool;
-    this.placePrefix = readlinkSync(`/proc/self/fd/${fd}`) !== root ? undefined : root === '/' ? root : root + '/';
+    if (readlinkSync(`/proc/self/fd/${fd}`) === root) this.placePrefix = root === '/' ? root : root + '/';
     this.top = new HeldDirectory(this, undefined, '', '', fd);
     this.latest = this.top;
   }
@@ -88,7 +92,7 @@ export class HeldWalker implements Walker, HeldTree {
   }
 
   open(path: TreePath): Opened | Attr | Absence {
-    if (path === '') return this.lstat(path) as Attr;
+    if (path === '') return this.lstat(path);
     const directory = this.enterAbove(path);
     if (directory === undefined) return 'unwalkable';
     const name = checkedName(path);
@@ -112,7 +116,8 @@ export class HeldWalker implements Walker, HeldTree {
 
   withDirectory<T>(path: TreePath, use: (name: string | Buffer) => T): T | Absence {
     const directory = this.enter(path);
-    return directory === undefined ? this.lstat(path) === 'absent' ? 'absent' : 'unwalkable' : use(directory.prefix + '.');
+    if (directory !== undefined) return use(directory.prefix + '.');
+    return this.lstat(path) === 'absent' ? 'absent' : 'unwalkable';
   }
 
   close(): void {

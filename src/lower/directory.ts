@@ -13,7 +13,10 @@ import type { Walker } from './walker.ts';
 import { TreeWatch } from './watch.ts';
 
 export interface DirectoryLowerOptions {
-  /** Most directory descriptors to hold at a time; default: a quarter of the process's limit, for all lowers together. */
+  /**
+   * Most directory descriptors to hold at a time; default: a quarter of the process's limit, for all lowers
+   * together.
+   */
   readonly descriptors?: number;
   /** Wall clock in ms since 1970, the one that files are stamped by. */
   readonly clock?: () => number;
@@ -25,11 +28,12 @@ export interface DirectoryLowerOptions {
 const wallClock = Date.now;
 
 /**
- * The real directory `root` as a lower: no symlink is ever followed, no call leaves it. Throws an error with `code`
- * ENOENT or ENOTDIR that names `root` where it is no directory.
+ * The real directory `root` as a lower: no symlink is ever followed, no call leaves it. Throws an error with
+ * `code` ENOENT or ENOTDIR that names `root` where it is no directory.
  *
- * If the root directory itself is moved away or replaced, calls fail with EIO from then on: another tree is never shown. A
- * directory that an outsider moves out of the root while a call is under way may still be read by that call.
+ * If the root directory itself is moved away or replaced, calls fail with EIO from then on: another tree is
+ * never shown. A directory that an outsider moves out of the root while a call is under way may still be read
+ * by that call.
  */
 export function openDirectoryLower(root: string, options: DirectoryLowerOptions = {}): Lower {
   const real = realRoot(root);
@@ -60,9 +64,11 @@ function realRoot(root: string): string | Buffer {
     const code = codeOf(error);
     if (code === '') throw error;
     const reason = code === 'ENOENT' ? 'does not exist' : `cannot be opened (${code})`;
-    throw Object.assign(new Error(`the root ${JSON.stringify(root)} ${reason}`, { cause: error }), { code, path: root });
+    const message = `the root ${JSON.stringify(root)} ${reason}`;
+    throw Object.assign(new Error(message, { cause: error }), { code, path: root });
   }
-  throw Object.assign(new Error(`the root ${JSON.stringify(root)} is not a directory`), { code: 'ENOTDIR', path: root });
+  const message = `the root ${JSON.stringify(root)} is not a directory`;
+  throw Object.assign(new Error(message), { code: 'ENOTDIR', path: root });
 }
 
 class DirectoryLower implements Lower {

@@ -1,5 +1,3 @@
-import { Refusal } from '../core/refusal.ts';
-
 /** The errno name of an error that the system gave, `''` for anything else. */
 export function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
@@ -10,13 +8,4 @@ export function codeOf(error: unknown): string {
 export function isGone(error: unknown): boolean {
   const code = codeOf(error);
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP';
-}
-
-/** Runs `call`; what the system refuses is thrown as `Refusal`. */
-export function refusing<T>(call: () => T): T {
-  try {
-    return call();
-  } catch (error) {
-    throw Refusal.of(error);
-  }
 }

@@ -64,9 +64,10 @@ const UNSIZED_PIECE_BYTES = 65536;
 const SHRINK_LIMIT = 100;
 
 /**
- * All bytes of an open file and the attributes they belong to; closes it in any case. `bytes` are as many as `attr.size`
- * says, save for files that say they are empty and are not (those of /proc). Bytes appended after the attributes were
- * taken are left out; a file that shrank meanwhile is read again, under the attributes it has then.
+ * All bytes of an open file and the attributes they belong to; closes it in any case. `bytes` are as many as
+ * `attr.size` says, save for files that say they are empty and are not (those of /proc). Bytes appended after
+ * the attributes were taken are left out; a file that shrank meanwhile is read again, under the attributes it
+ * has then.
  */
 export function readWhole(opened: Opened): WholeFile {
   const { fd } = opened;

@@ -10,16 +10,23 @@ import { EXACT, LOOK } from './stats.ts';
 /** A ctime that equals none: nothing is known of the directory's last change. */
 const UNKNOWN = NaN;
 
-/** Below a directory of this depth one `readlink` of the descriptor is cheaper than an fstat of each one above. */
+/**
+ * Below a directory of this depth one `readlink` of the descriptor is cheaper than an fstat of each one
+ * above.
+ */
 const CHAIN_DEPTH = 2;
 
 /**
- * A change within this time (ms) of the look may leave the ctime as it is: the kernel stamps with the time of its last tick,
- * which is up to 10 ms old. So a ctime younger than this is not trusted, as git does with its index.
+ * A change within this time (ms) of the look may leave the ctime as it is: the kernel stamps with the time of
+ * its last tick, which is up to 10 ms old. So a ctime younger than this is not trusted, as git does with its
+ * index.
  */
 const RACY_MS = 20;
 
-/** How many looks in a directory before its names are read for their own sake, at least and per byte of its size. */
+/**
+ * How many looks in a directory before its names are read for their own sake, at least and per byte of its
+ * size.
+ */
 const PATIENCE_LOOKS = 8;
 const PATIENCE_BYTES = 256;
 const PATIENCE_LIMIT = 4096;
@@ -31,8 +38,8 @@ const LEARNED_NAMES = 4096;
 const LISTED_NAMES = 16384;
 
 /**
- * File systems whose directories' ctime changes with every change of their names and of their own place, on this machine's clock. On others
- * (network, FUSE, FAT) a name is looked at each time.
+ * File systems whose directories' ctime changes with every change of their names and of their own place, on
+ * this machine's clock. On others (network, FUSE, FAT) a name is looked at each time.
  */
 const STEADY_FILE_SYSTEMS = new Set([
   0xef53n, // ext2, ext3, ext4
@@ -45,7 +52,10 @@ const STEADY_FILE_SYSTEMS = new Set([
   0x794c7630n, // overlayfs
 ]);
 
-/** The longest name answered from memory, in UTF-16 units: longer ones may exceed NAME_MAX, which the system says. */
+/**
+ * The longest name answered from memory, in UTF-16 units: longer ones may exceed NAME_MAX, which the system
+ * says.
+ */
 const REMEMBERED_NAME_UNITS = 85;
 
 /** What the directories of one root have in common. */
@@ -66,13 +76,15 @@ export interface HeldTree {
 }
 
 /**
- * A directory held by an O_PATH descriptor: names are looked up in that very directory, wherever it is by now.
+ * A directory held by an O_PATH descriptor: names are looked up in that very directory, wherever it is by
+ * now.
  *
- * So each use first makes sure that it still is where it was found (`inPlace`). Measured per use, in µs: fstat of a descriptor .73, readlink of
- * /proc/self/fd/N 1.45, lstat by the plain path 1.2, lstat through the parent's descriptor 2.0. The ctime of a directory changes when it
- * is renamed or removed, but not when one above it is; so up to two below the root each one is asked for its ctime, and deeper
- * down the kernel is asked for the whole path, which covers all above at once. An lstat by the plain path would be
- * cheaper there, but is wrong when a directory is renamed and a symlink to it left behind: it finds the same inode.
+ * So each use first makes sure that it still is where it was found (`inPlace`). Measured per use, in µs:
+ * fstat of a descriptor .73, readlink of /proc/self/fd/N 1.45, lstat by the plain path 1.2, lstat through the
+ * parent's descriptor 2.0. The ctime of a directory changes when it is renamed or removed, but not when one
+ * above it is; so up to two below the root each one is asked for its ctime, and deeper down the kernel is
+ * asked for the whole path, which covers all above at once. An lstat by the plain path would be cheaper
+ * there, but is wrong when a directory is renamed and a symlink to it left behind: it finds the same inode.
  * The root is asked once a ms only: what it holds stays what it held, wherever it is.
  *
  * Not noticed: something mounted over a directory above while this one is held.
@@ -118,7 +130,10 @@ export class HeldDirectory implements Pooled {
     this.place = this.depth > CHAIN_DEPTH ? tree.placeOf(path) : undefined;
   }
 
-  /** Whether it still is where it was found, the root's own place aside. Throws EIO where the root itself is not. */
+  /**
+   * Whether it still is where it was found, the root's own place aside. Throws EIO where the root itself is
+   * not.
+   */
   inPlace(): boolean {
     if (this.place !== undefined && this.identity?.steady === true) {
       this.ctime = UNKNOWN;
@@ -127,12 +142,16 @@ export class HeldDirectory implements Pooled {
       this.place = undefined;
       return true;
     }
-    for (let directory: HeldDirectory | undefined = this; directory !== undefined; directory = directory.parent) {
-      if (directory.parent === undefined && directory !== this && !this.tree.isRootDue()) break;
-      directory.ctime = fstatSync(directory.fd).ctimeMs;
-      if (directory.ctime !== directory.confirmed) return this.confirm();
-    }
-    return true;
+    return this.isUntouched() || this.confirm();
+  }
+
+  /** Whether neither it nor any above changed since their places were confirmed. */
+  private isUntouched(): boolean {
+    this.ctime = fstatSync(this.fd).ctimeMs;
+    if (this.ctime !== this.confirmed) return false;
+    const { parent } = this;
+    if (parent === undefined || (parent.parent === undefined && !this.tree.isRootDue())) return true;
+    return parent.isUntouched();
   }
 
   private isPlaceTold(): boolean {
@@ -145,7 +164,10 @@ export class HeldDirectory implements Pooled {
     }
   }
 
-  /** The same by looks from the root down. The ctime is taken before the look, so that any later change shows in it. */
+  /**
+   * The same by looks from the root down. The ctime is taken before the look, so that any later change shows
+   * in it.
+   */
   private confirm(): boolean {
     if (this.parent !== undefined && !this.parent.confirm()) return false;
     const stats = fstatSync(this.fd);
@@ -174,15 +196,18 @@ export class HeldDirectory implements Pooled {
   }
 
   /**
-   * What is known from memory of a name in this directory, which the caller has just found in its place; `undefined`: nothing. After some
-   * looks the names are read and kept for as long as the ctime stays.
+   * What is known from memory of a name in this directory, which the caller has just found in its place;
+   * `undefined`: nothing. After some looks the names are read and kept for as long as the ctime stays.
    */
   recall(name: string): NodeType | 'absent' | undefined {
     const listing = this.listing() ?? this.learn();
     return listing === undefined || name.length > REMEMBERED_NAME_UNITS ? undefined : listing.typeOf(name);
   }
 
-  /** Whether memory tells that the name is not there. Cheaper than `recall` where it is: then the caller looks anyway. */
+  /**
+   * Whether memory tells that the name is not there. Cheaper than `recall` where it is: then the caller looks
+   * anyway.
+   */
   recallsAbsence(name: string): boolean {
     if (this.kept !== undefined && this.kept.typeOf(name) !== 'absent') return false;
     return this.recall(name) === 'absent';

@@ -7,7 +7,10 @@ import type { LowerEntry } from './lower.ts';
 import { codeOf } from './fault.ts';
 import { LOOK } from './stats.ts';
 
-/** Names of one directory as they were at a moment; `ctime` (ms) of the directory tells whether they still are. */
+/**
+ * Names of one directory as they were at a moment; `ctime` (ms) of the directory tells whether they still
+ * are.
+ */
 export class Listing {
   readonly entries: readonly LowerEntry[];
   readonly ctime: number;
@@ -49,7 +52,7 @@ export function readEntries(directory: string | Buffer): LowerEntry[] {
 
 /** The same, but gives up (`undefined`) once there are more than `limit` names. */
 export function readFewEntries(directory: string | Buffer, limit: number): LowerEntry[] | undefined {
-  const dir = opendirSync(join(directory, '.') as string, { bufferSize: 256 });
+  const dir = opendirSync(join(directory, '.'), { bufferSize: 256 });
   try {
     const entries: LowerEntry[] = [];
     for (let dirent = dir.readSync(); dirent !== null; dirent = dir.readSync()) {

@@ -31,9 +31,9 @@ export interface Lower {
   statfs(): LowerStatFs;
 
   /**
-   * Calls back after a change at or below `path` by outsiders, until closed. `name` is relative to the directory watched;
-   * of a file watched, and of the directory itself, the last component. `failed` where it cannot go on watching (all of) it; without it
-   * such a fault is thrown out of the event loop. Does not keep the process alive.
+   * Calls back after a change at or below `path` by outsiders, until closed. `name` is relative to the directory
+   * watched; of a file watched, and of the directory itself, the last component. `failed` where it cannot go on
+   * watching all of it; without that such a fault is thrown out of the event loop. Does not keep the process alive.
    */
   watch(
     path: TreePath, options: { recursive: boolean }, changed: (event: 'rename' | 'change', name: string) => void,

@@ -16,8 +16,9 @@ export interface Pooled {
 const USUAL_DESCRIPTOR_LIMIT = 1024;
 
 /**
- * The directory descriptors of all lowers in this process, at most `limit` of them: a new one beyond that closes one
- * not used lately (second chance: a use costs one store, where a list in order of use costs ten times that).
+ * The directory descriptors of all lowers in this process, at most `limit` of them: a new one beyond that
+ * closes one not used lately (second chance: a use costs one store, where a list in order of use costs ten
+ * times that).
  */
 export class DescriptorPool {
   readonly limit: number;
@@ -32,7 +33,9 @@ export class DescriptorPool {
     return this.ring.length;
   }
 
-  /** Makes room for one more, never at the cost of `keep`. Members whose children are open are passed over. */
+  /**
+   * Makes room for one more, never at the cost of `keep`. Members whose children are open are passed over.
+   */
   makeRoom(keep: Pooled): void {
     while (this.ring.length >= this.limit && this.evictOne(keep)) { /* until it fits or nothing can go */ }
   }

@@ -19,11 +19,13 @@ export type FsShape = Record<(typeof NEEDED)[number], (...args: never[]) => unkn
 
 type Name = string | Buffer;
 
-/** Those methods as they are called here; what they give is checked where it differs among implementations. */
+/**
+ * Those methods as they are called here; what they give is checked where it differs among implementations.
+ */
 interface Methods {
   lstatSync(path: Name, options: { bigint: true }): AnyStats;
   fstatSync(fd: number, options: { bigint: true }): AnyStats;
-  readdirSync(path: Name, options: { withFileTypes: true } | { encoding: 'buffer' }): readonly (Dirent | string | Uint8Array)[];
+  readdirSync(path: Name, options: { withFileTypes: true } | { encoding: 'buffer' }): readonly Entry[];
   readlinkSync(path: Name, options: { encoding: 'buffer' }): string | Uint8Array;
   readFileSync(path: Name): Uint8Array;
   openSync(path: Name, flags: number): number;
@@ -40,6 +42,7 @@ interface Watcher {
 }
 
 type AnyStats = Stats | BigIntStats;
+type Entry = Dirent | string | Uint8Array;
 
 /** How often a call is begun again when the file changed under it, before that is a fault. */
 const ATTEMPT_LIMIT = 16;
@@ -47,11 +50,11 @@ const ATTEMPT_LIMIT = 16;
 const FILE_FLAGS = constants.O_RDONLY | ((constants.O_NOFOLLOW as number | undefined) ?? 0);
 
 /**
- * Any object with the synchronous methods of `node:fs` as a lower, from its directory `root` down: a memfs Volume, a
- * unionfs, another overlay's `fs`. Only methods that read are called (access
- * times are the object's own affair). Each component is looked at before the next, so no symlink is
- * followed; how well that holds while others change the object is up to the object. Throws TypeError that names the methods missing, and an error
- * with `code` ENOENT or ENOTDIR where `root` is no directory.
+ * Any object with the synchronous methods of `node:fs` as a lower, from its directory `root` down: a memfs
+ * Volume, a unionfs, another overlay's `fs`. Only methods that read are called (access times are the object's
+ * own affair). Each component is looked at before the next, so no symlink is followed; how well that holds
+ * while others change the object is up to the object. Throws TypeError that names the methods missing, and an
+ * error with `code` ENOENT or ENOTDIR where `root` is no directory.
  */
 export function fsShapedLower(fs: FsShape, root = '/'): Lower {
   const missing = NEEDED.filter((name) => typeof (fs as Partial<FsShape> | null | undefined)?.[name] !== 'function');
@@ -60,7 +63,8 @@ export function fsShapedLower(fs: FsShape, root = '/'): Lower {
   const attr = lookUp(methods, root);
   if (attr === undefined || typeOf(attr.mode) !== 'directory') {
     const [code, reason] = attr === undefined ? ['ENOENT', 'does not exist'] : ['ENOTDIR', 'is not a directory'];
-    throw Object.assign(new Error(`the root ${JSON.stringify(root)} ${reason} in the fs-shaped lower`), { code, path: root });
+    const message = `the root ${JSON.stringify(root)} ${reason} in the fs-shaped lower`;
+    throw Object.assign(new Error(message), { code, path: root });
   }
   return new ShapedLower(methods, root);
 }
@@ -132,9 +136,8 @@ class ShapedLower implements Lower {
         // By its name: a descriptor of one layer of a unionfs may be taken for one of another.
         const bytes = readIfThere(this.fs, this.nameOf(path));
         const after = this.look(path);
-        if (bytes !== undefined && bytes.length === attr.size && typeof after === 'object' && sameFingerprint(attr, after)) {
-          return { kind: 'whole', attr, bytes };
-        }
+        const isSame = typeof after === 'object' && sameFingerprint(attr, after);
+        if (isSame && bytes?.length === attr.size) return { kind: 'whole', attr, bytes };
       }
     } catch (error) {
       throw Refusal.of(error);
@@ -282,9 +285,11 @@ function lookUp(fs: Methods, name: Name): Attr | undefined {
   }
 }
 
-/** Attributes from whatever kind of stats the object gives; numbers and missing figures are what they come to. */
+/**
+ * Attributes from whatever kind of stats the object gives; numbers and missing figures are what they come to.
+ */
 function shapedAttr(stats: AnyStats): Attr {
-  if (typeof stats.ino === 'bigint' && typeof (stats as BigIntStats).mtimeNs === 'bigint') return attrOf(stats as BigIntStats);
+  if (isExact(stats)) return attrOf(stats);
   const size = Number(stats.size);
   return {
     dev: BigInt(stats.dev),
@@ -304,8 +309,13 @@ function shapedAttr(stats: AnyStats): Attr {
   };
 }
 
+function isExact(stats: AnyStats): stats is BigIntStats {
+  return typeof stats.ino === 'bigint' && 'mtimeNs' in stats && typeof stats.mtimeNs === 'bigint';
+}
+
 function nanoseconds(ms: number | bigint): bigint {
-  return typeof ms === 'bigint' ? ms * 1_000_000n : BigInt(Math.trunc(ms)) * 1_000_000n + BigInt(Math.round((ms % 1) * 1e6));
+  if (typeof ms === 'bigint') return ms * 1_000_000n;
+  return BigInt(Math.trunc(ms)) * 1_000_000n + BigInt(Math.round((ms % 1) * 1e6));
 }
 
 function readIfThere(fs: Methods, name: Name): Uint8Array | undefined {
@@ -317,11 +327,11 @@ function readIfThere(fs: Methods, name: Name): Uint8Array | undefined {
   }
 }
 
-function nameOfEntry(entry: Dirent | string | Uint8Array): string {
+function nameOfEntry(entry: Entry): string {
   if (typeof entry === 'string') return entry;
   return entry instanceof Uint8Array ? fromBytes(entry) : String(entry.name);
 }
 
-function typeOfEntry(entry: Dirent | string | Uint8Array): NodeType | undefined {
+function typeOfEntry(entry: Entry): NodeType | undefined {
   return typeof entry === 'string' || entry instanceof Uint8Array ? undefined : typeOfDirent(entry);
 }

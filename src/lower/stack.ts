@@ -7,8 +7,9 @@ import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, WholeFile } fr
 
 /**
  * Several lowers seen as one: the first that has a name wins; directories of one path are merged. What is no
- * directory hides everything of that path in the layers below it, and a directory hides files; merging stops at the first layer in which the path
- * is something else. Closes its layers with it. Throws RangeError without any layer.
+ * directory hides everything of that path in the layers below it, and a directory hides files; merging stops
+ * at the first layer in which the path is something else. Closes its layers with it. Throws RangeError
+ * without any layer.
  */
 export function stackLowers(lowers: readonly Lower[]): Lower {
   const [first] = lowers;
@@ -83,8 +84,8 @@ class StackedLower implements Lower {
   }
 
   /**
-   * The first layer's answer that is not an absence. Only directories let through: where the directory above the name is
-   * something else in one layer, that layer and all below say nothing.
+   * The first layer's answer that is not an absence. Only directories let through: where the directory above
+   * the name is something else in one layer, that layer and all below say nothing.
    */
   private find<T>(path: TreePath, look: (layer: Lower) => T | Absence): T | Absence {
     let absence: Absence = 'unwalkable';
@@ -122,7 +123,10 @@ class StackedLower implements Lower {
   }
 }
 
-/** Whether some component above `path`'s name, where this layer stops, is there and no directory; nothing there hides nothing. */
+/**
+ * Whether some component above `path`'s name, where this layer stops, is there and no directory; nothing
+ * there hides nothing.
+ */
 function hides(layer: Lower, path: TreePath): boolean {
   for (let above = parentOf(path); above !== ''; above = parentOf(above)) {
     const found = layer.lstat(above);

@@ -1,7 +1,9 @@
 import type { BigIntStats } from 'node:fs';
 import type { Attr } from '../core/attr.ts';
 
-/** Options of a look that tells "nothing there" by `undefined`: an exception costs 6 µs, more than the look. */
+/**
+ * Options of a look that tells "nothing there" by `undefined`: an exception costs 6 µs, more than the look.
+ */
 export const LOOK = { bigint: true, throwIfNoEntry: false } as const;
 export const EXACT = { bigint: true } as const;
 

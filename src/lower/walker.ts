@@ -10,9 +10,14 @@ export interface Walker {
   lstat(path: TreePath): Attr | Absence;
   readlink(path: TreePath): string;
   list(path: TreePath): readonly LowerEntry[];
-  /** A descriptor of a regular file, open for reading and checked to be regular; anything else stays unopened. */
+  /**
+   * A descriptor of a regular file, open for reading and checked to be regular; anything else stays unopened.
+   */
   open(path: TreePath): Opened | Attr | Absence;
-  /** Calls `use` with a name, `/.` at its end, under which the system finds the directory `path` during that call. */
+  /**
+   * Calls `use` with a name, `/.` at its end, under which the system finds the directory `path` during that
+   * call.
+   */
   withDirectory<T>(path: TreePath, use: (name: string | Buffer) => T): T | Absence;
   close(): void;
 }

@@ -22,8 +22,8 @@ interface WatchedDirectory {
 }
 
 /**
- * Watches the path `at` through `walker`: one watch per directory, since Node's recursive watch follows symlinks.
- * Does not keep the process alive. Throws ENOENT or ENOTDIR where nothing is there.
+ * Watches the path `at` through `walker`: one watch per directory, since Node's recursive watch follows
+ * symlinks. Does not keep the process alive. Throws ENOENT or ENOTDIR where nothing is there.
  */
 export class TreeWatch {
   private readonly walker: Walker;
@@ -68,8 +68,8 @@ export class TreeWatch {
   }
 
   /**
-   * A removed directory tells so itself only once nobody holds it any more, and the walker may hold it; so its parent's watch is asked.
-   * Goes on with what takes its place.
+   * A removed directory tells so itself only once nobody holds it any more, and the walker may hold it; so
+   * its parent's watch is asked. Goes on with what takes its place.
    */
   private watchPlace(path: TreePath): void {
     const name = nameOf(path);
@@ -99,7 +99,8 @@ export class TreeWatch {
       if (path === ROOT || event === 'change') {
         if (path === this.at) this.changed(event, path === ROOT ? ITSELF : nameOf(path));
       } else {
-        // It was removed or moved, which its parent's watch tells. Whatever has its place by now needs a watch of its own.
+        // It was removed or moved, which its parent's watch tells. Whatever has its place by now needs a
+        // watch of its own.
         this.unwatch(path);
         this.followed(path);
       }
@@ -141,7 +142,8 @@ export class TreeWatch {
     try {
       watcher = this.walker.withDirectory(path, (name) => watch(name, { persistent: false, encoding: 'buffer' }));
     } catch (error) {
-      // Of a directory below that this process may not read there is nothing to tell; one that is gone is told by its parent's watch.
+      // Of a directory below that this process may not read there is nothing to tell; one that is gone is
+      // told by its parent's watch.
       if (path !== this.at && (codeOf(error) === 'EACCES' || codeOf(error) === 'ENOENT')) return false;
       throw Refusal.of(error);
     }

@@ -3,7 +3,6 @@ import nodeFs, { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { childOf, fromBytes, toBytes } from '../../src/core/path.ts';
-import type { TreePath } from '../../src/core/path.ts';
 import { openDirectoryLower } from '../../src/lower/directory.ts';
 import { fsShapedLower } from '../../src/lower/shaped.ts';
 import type { Lower } from '../../src/lower/lower.ts';
@@ -105,7 +104,7 @@ it('walks paths of any length, one directory after the other', () => {
   for (let round = 0; round < 3; round++) {
     let path = at('');
     for (let level = 1; level <= depth; level++) {
-      path = childOf(path, name) as TreePath;
+      path = childOf(path, name);
       expect(outcome(() => lower.slurp(childOf(path, 'x'), 100))).toBe(`whole: ${level}`);
       expect(outcome(() => lower.lstat(childOf(path, 'none')))).toBe('absent');
       expect(outcome(() => lower.list(path))).toEqual(level === depth ? ['x file'] : [`${name} directory`, 'x file']);
@@ -114,5 +113,5 @@ it('walks paths of any length, one directory after the other', () => {
   // Only so many levels are held, whatever the depth.
   expect(readdirSync('/proc/self/fd').length - before).toBeLessThan(70);
   execFileSync('rm', ['-rf', join(root, name)]);
-  expect(outcome(() => lower.slurp(at([...new Array<string>(depth).fill(name), 'x'].join('/')), 100))).toBe('unwalkable');
+  expect(outcome(() => lower.slurp(at([...Array.from({ length: depth }, () => name), 'x'].join('/')), 100))).toBe('unwalkable');
 });

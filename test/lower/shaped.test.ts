@@ -5,7 +5,6 @@ import { expect, it } from 'vitest';
 import { fsShapedLower } from '../../src/lower/shaped.ts';
 import type { FsShape } from '../../src/lower/shaped.ts';
 import { at, outcome, plant, planted } from './ground.ts';
-import type { Maker } from './ground.ts';
 
 const METHODS = [
   'lstatSync', 'readdirSync', 'readlinkSync', 'readFileSync', 'openSync', 'fstatSync', 'readSync', 'closeSync',
@@ -22,13 +21,13 @@ function recorded(fs: FsShape, calls: string[]): FsShape {
 it.each(METHODS)('refuses an object without %s, by name, before any call', (name) => {
   const volume = Volume.fromJSON({ '/x': '' });
   const calls: string[] = [];
-  const lacking = { ...recorded(volume, calls), [name]: undefined } as unknown as FsShape;
+  const lacking = { ...recorded(volume, calls), [name]: undefined };
   expect(() => fsShapedLower(lacking)).toThrow(expect.objectContaining({ name: 'TypeError', message: expect.stringContaining(name) }));
   expect(calls).toEqual([]);
 });
 
 it.each([undefined, null, 1, 'fs', {}])('refuses %j', (what) => {
-  expect(() => fsShapedLower(what as unknown as FsShape)).toThrow(TypeError);
+  expect(() => fsShapedLower(what as FsShape)).toThrow(TypeError);
 });
 
 it('calls nothing but the methods that it asks for, and leaves no descriptor open', () => {
@@ -51,8 +50,8 @@ it('takes number stats where there are no others', () => {
   const volume = Volume.fromJSON({ '/d/x': 'text' });
   const numbers = (fs: FsShape): FsShape => ({
     ...recorded(fs, []),
-    lstatSync: ((path: string) => volume.lstatSync(path)) as FsShape['lstatSync'],
-    fstatSync: ((fd: number) => volume.fstatSync(fd)) as FsShape['fstatSync'],
+    lstatSync: ((path: string) => volume.lstatSync(path)),
+    fstatSync: ((fd: number) => volume.fstatSync(fd)),
   });
   const lower = fsShapedLower(numbers(volume));
   const exact = volume.lstatSync('/d/x', { bigint: true });
@@ -71,7 +70,7 @@ it('keeps the nanoseconds of exact stats', () => {
 
 it('takes names without types, and types of entries that tell them', () => {
   const volume = new Volume();
-  plant('/', { 'd/x': '', 'd/l': { link: 'x' }, 'd/e': null }, volume as unknown as Maker);
+  plant('/', { 'd/x': '', 'd/l': { link: 'x' }, 'd/e': null }, volume);
   const named = { ...recorded(volume, []), readdirSync: ((path: string) => volume.readdirSync(path)) as FsShape['readdirSync'] };
   const expected = ['e directory', 'l symlink', 'x file'];
   expect(outcome(() => fsShapedLower(named).list(at('d')))).toEqual(expected);

@@ -9,7 +9,7 @@ import type { Lower } from '../../src/lower/lower.ts';
 import { fsShapedLower } from '../../src/lower/shaped.ts';
 import { stackLowers } from '../../src/lower/stack.ts';
 import { at, kept, outcome, plant, planted } from './ground.ts';
-import type { Maker, Plan } from './ground.ts';
+import type { Plan } from './ground.ts';
 
 const PLAN: Plan = {
   'file': 'top',
@@ -52,7 +52,7 @@ const IMPLEMENTATIONS: readonly (readonly [string, () => Lower])[] = [
 
 function volume(plan: Plan): Lower {
   const made = new Volume();
-  plant('/', plan, made as unknown as Maker);
+  plant('/', plan, made);
   return fsShapedLower(made);
 }
 

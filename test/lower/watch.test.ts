@@ -11,7 +11,9 @@ import { at, descriptors, kept, outcome, planted } from './ground.ts';
 /** What a watch told so far. */
 function watched(lower: Lower, path: string, recursive: boolean): string[] {
   const told: string[] = [];
-  const watch = lower.watch(at(path), { recursive }, (event, name) => { told.push(`${event} ${name}`); }, (fault) => { told.push(String(fault)); });
+  const watch = lower.watch(at(path), { recursive }, (event, name) => { told.push(`${event} ${name}`); }, (fault) => {
+    told.push(`fault ${String(fault)}`);
+  });
   onTestFinished(() => watch.close());
   return told;
 }
