@@ -71,7 +71,7 @@ describe('a checkpoint', () => {
       const store = openDirectoryStore({ directory, readOnly: true });
       expect(store.loadCheckpoint()).toBeUndefined();
       expect(store.lastSeq).toBe(EVENTS);
-      if (at % 20 === 0) expect(seqs(store, EVENTS - 300)).toHaveLength(301);
+      expect(seqs(store, EVENTS - 2)).toEqual([EVENTS - 2, EVENTS - 1, EVENTS]);
       store.close();
     }
     for (let cut = 0; cut < whole.length; cut += 7) {

@@ -47,8 +47,9 @@ describe.skipIf(!mayMount())('a full disk', () => {
       rmSync(join(top, 'ballast'));
       expect(verifyLog(directory)).toMatchObject({ damage: undefined, tornBytes: 0 });
       const again = openDirectoryStore({ directory, header: HEADER });
-      if (durability === 'write' || durability === 'fsync') expect(again.lastSeq).toBe(acknowledged);
-      expect(again.lastSeq).toBeGreaterThan(300);
+      // What waits may be lost with these two, and is told to be by the error.
+      const waiting = durability === 'memory' || durability === 'flush' ? 70 : 0;
+      expect(again.lastSeq).toBeGreaterThanOrEqual(acknowledged - waiting);
       expect(again.lastSeq).toBeLessThanOrEqual(acknowledged);
       expect([...again.read()]).toHaveLength(again.lastSeq);
       again.append(eventJson(again.lastSeq + 1));
@@ -125,11 +126,9 @@ describe('a session directory that cannot be used', () => {
     const top = scratch();
     writeFileSync(join(top, 'file'), 'mine');
     for (const path of [join(top, 'file'), join(top, 'file', 'below')]) {
-      for (const readOnly of [false, true]) {
-        const error = thrown(() => openDirectoryStore({ directory: path, header: HEADER, readOnly }));
-        expect(error).toMatchObject(readOnly ? { code: 'ERR_NO_SESSION' } : {
-          code: 'ERR_SESSION_DIRECTORY', message: expect.stringContaining('is not a directory') as string });
-      }
+      expect(thrown(() => openDirectoryStore({ directory: path, header: HEADER }))).toMatchObject({
+        code: 'ERR_SESSION_DIRECTORY', message: `session ${path}: is not a directory (ENOTDIR)` });
+      expect(thrown(() => openDirectoryStore({ directory: path, readOnly: true }))).toMatchObject({ code: 'ERR_NO_SESSION' });
     }
     expect(readFileSync(join(top, 'file'), 'utf8')).toBe('mine');
   });
@@ -189,6 +188,7 @@ describe.skipIf(!has('strace', ['-V']))('a fault in a write', () => {
     ...[3, 4, 7, 10].map((when) => ({ call: 'pwrite64', code: 'ENOSPC', when, durability: 'write' })),
     ...[3, 6].map((when) => ({ call: 'pwrite64', code: 'EROFS', when, durability: 'fsync' })),
     ...[2, 3, 6, 9].map((when) => ({ call: 'fdatasync', code: 'EIO', when, durability: 'fsync' })),
+    // With flush nothing is written before the end: all six events are accepted, and close says that they are lost.
     { call: 'pwrite64', code: 'EDQUOT', when: 3, durability: 'flush' },
   ];
   for (const { call, code, when, durability } of faults) {
@@ -204,7 +204,7 @@ describe.skipIf(!has('strace', ['-V']))('a fault in a write', () => {
       expect(said.slice(0, first)).toEqual(said.slice(0, first).map(() => 'ok'));
       expect(verifyLog(directory)).toMatchObject({ tornBytes: 0, damage: undefined });
       const store = openDirectoryStore({ directory, header: HEADER });
-      if (durability !== 'flush') expect(store.lastSeq).toBe(first);
+      expect(store.lastSeq).toBe(durability === 'flush' ? 0 : first);
       for (const text of store.read()) store.getBlob((JSON.parse(text) as { blob: ReturnType<typeof blob>['digest'] }).blob);
       expect(statSync(join(directory, 'log.jsonl')).size).toBeGreaterThan(100);
       store.close();
