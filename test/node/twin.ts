@@ -2,6 +2,7 @@ import * as nodeFs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { Overlay } from '../../src/index.ts';
 
 /** Node's fs as the measure: a call is made through it in one directory, and through the subject in its twin. */
 
@@ -32,15 +33,21 @@ export async function outcome(act: () => unknown, dir: string): Promise<unknown>
   }
 }
 
-/** Every entry below `dir` with all that a copy or a removal could get wrong. */
-export function tree(dir: string): unknown[] {
-  const names = nodeFs.readdirSync(dir, { recursive: true, encoding: 'utf8' }).sort();
-  return names.map((name) => {
-    const path = join(dir, name), { mode, size } = nodeFs.lstatSync(path);
-    const kind = mode & 0o170000;
-    if (kind === 0o120000) return [name, 'symlink', nodeFs.readlinkSync(path).replaceAll(dir, '<dir>')];
-    return [name, mode.toString(8), kind === 0o100000 ? [size, nodeFs.readFileSync(path, 'latin1')] : undefined];
-  });
+/** Every entry below `dir`, as `fs` has it, with all that a copy or a removal could get wrong. */
+function tree(fs: typeof nodeFs, dir: string): unknown[] {
+  const entries: unknown[] = [];
+  const visit = (directory: Buffer) => {
+    // Names as bytes: not every one is UTF-8.
+    for (const name of fs.readdirSync(directory, 'buffer').sort(Buffer.compare)) {
+      const path = Buffer.concat([directory, Buffer.from('/'), name]), { mode, size, nlink } = fs.lstatSync(path);
+      const shown = path.toString('latin1', Buffer.byteLength(dir) + 1), kind = mode & 0o170000;
+      if (kind === 0o120000) entries.push([shown, 'symlink', fs.readlinkSync(path).replaceAll(dir, '<dir>')]);
+      else entries.push([shown, mode.toString(8), kind === 0o100000 ? [size, nlink, fs.readFileSync(path, 'latin1')] : undefined]);
+      if (kind === 0o040000) visit(path);
+    }
+  };
+  visit(Buffer.from(dir));
+  return entries;
 }
 
 export interface Twin {
@@ -51,14 +58,30 @@ export interface Twin {
   readonly halfway?: boolean;
 }
 
-/** Expects of `fs` the same answer, the same error in every word, and the same tree afterwards, as node gives. */
+/**
+ * Expects of `fs` the same answer, the same error in every word, and the same tree afterwards, as node gives; and of an
+ * overlay over a lower in which all was prepared, which stays as it was.
+ */
 export async function against({ fs, prepare, act, halfway = false }: Twin): Promise<void> {
-  const seen = (subject: FsLike) => inTemporary(async (dir) => {
+  const seen = async (subject: FsLike, dir: string, view: typeof nodeFs = nodeFs) =>
+    ({ outcome: await outcome(() => act(subject, dir), dir), tree: halfway ? undefined : tree(view, dir) });
+  const prepared = (use: (dir: string) => Promise<unknown>) => inTemporary((dir) => {
     prepare(dir);
-    return { outcome: await outcome(() => act(subject, dir), dir), tree: halfway ? undefined : tree(dir) };
+    return use(dir);
   });
-  const node = await seen(nodeFs);
-  expect(await seen(fs)).toEqual(node);
+  const node = await prepared((dir) => seen(nodeFs, dir));
+  expect(await prepared((dir) => seen(fs, dir))).toEqual(node);
+  expect(await prepared((dir) => seenOverlaid(dir, seen))).toEqual(node);
+}
+
+async function seenOverlaid(dir: string, seen: (fs: FsLike, dir: string, view: typeof nodeFs) => Promise<unknown>) {
+  const before = tree(nodeFs, dir), overlay = Overlay.openSync({ root: dir });
+  try {
+    return await seen(overlay.fs, dir, overlay.fs);
+  } finally {
+    await overlay.close();
+    expect(tree(nodeFs, dir)).toEqual(before);
+  }
 }
 
 /** Runs `act` in a new directory that is gone afterwards. */

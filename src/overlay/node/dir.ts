@@ -92,6 +92,8 @@ export class Dir implements AsyncIterable<Dirent> {
   readonly #bufferSize: number;
   #fetched = 0;
   #buffered: Waiting[] = [];
+  /** The next of what is buffered: shifting it off would take time with the number of entries. */
+  #next = 0;
   #closed = false;
   /** What waits for the running operation; `undefined` while none runs. */
   #queue: (() => void)[] | undefined;
@@ -128,7 +130,7 @@ export class Dir implements AsyncIterable<Dirent> {
       this.#queue.push(() => this.#readQueued(callback));
       return;
     }
-    if (this.#buffered.length > 0) {
+    if (this.#next < this.#buffered.length) {
       process.nextTick(callback, ...this.#outcome());
       return;
     }
@@ -142,8 +144,8 @@ export class Dir implements AsyncIterable<Dirent> {
   readSync(): Dirent | null {
     this.#checkOpen();
     this.#checkIdle();
-    if (this.#buffered.length === 0) this.#fetch();
-    return this.#next();
+    if (this.#next === this.#buffered.length) this.#fetch();
+    return this.#take();
   }
 
   close(): Promise<void>;
@@ -204,6 +206,8 @@ export class Dir implements AsyncIterable<Dirent> {
 
   #fetch(): void {
     const { entries, name } = this.#listing;
+    this.#buffered = [];
+    this.#next = 0;
     const end = Math.min(this.#fetched + this.#bufferSize, entries.length);
     this.#buffer(entries.slice(this.#fetched, end), name, this.#path);
     this.#fetched = end;
@@ -213,9 +217,10 @@ export class Dir implements AsyncIterable<Dirent> {
     for (const entry of entries) this.#buffered.push({ entry, parent, shown });
   }
 
-  #next(): Dirent | null {
-    const waiting = this.#buffered.shift();
+  #take(): Dirent | null {
+    const waiting = this.#buffered[this.#next];
     if (waiting === undefined) return null;
+    this.#next++;
     const { entry: { name, type }, parent, shown } = waiting;
     if (this.#recursive && type === 'directory') {
       const below = posix.join(parent, name) as PathName;
@@ -227,7 +232,7 @@ export class Dir implements AsyncIterable<Dirent> {
 
   #outcome(): [error: unknown, entry?: Dirent | null] {
     try {
-      return [null, this.#next()];
+      return [null, this.#take()];
     } catch (error) {
       return [error];
     }
@@ -236,6 +241,7 @@ export class Dir implements AsyncIterable<Dirent> {
   #close(): void {
     this.#closed = true;
     this.#buffered = [];
+    this.#next = 0;
   }
 
   #checkOpen(): void {
