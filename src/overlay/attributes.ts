@@ -7,6 +7,7 @@ import type { Node } from '../core/tree.ts';
 import type { Version } from '../core/version.ts';
 import type { Lower } from '../lower/lower.ts';
 import { typeOf } from '../core/attr.ts';
+import { notFound } from './refusals.ts';
 import type { Spot } from './spot.ts';
 
 /** What a directory of the overlay's own says of its size, and the block size of every file: ext4's usual. */
@@ -26,7 +27,11 @@ export class Attributes {
   }
 
   of(spot: Spot): Attr {
-    return spot.node === undefined ? spot.attr as Attr : this.ofNode(spot.node);
+    if (spot.node !== undefined) return this.ofNode(spot.node);
+    if (spot.attr !== undefined) return spot.attr;
+    const attr = this.lower.lstat(spot.origin as TreePath);
+    if (typeof attr === 'string') throw notFound();
+    return attr;
   }
 
   ofNode(node: Node): Attr {

@@ -4,7 +4,7 @@ import type { Node } from '../core/tree.ts';
 
 /**
  * Something that is there, where a look-up ended: a node of the overlay, or what the lower says under a path that the
- * overlay does not cover (`attr` is then the lower's, and `origin` its path there).
+ * overlay does not cover (`attr` is then the lower's, and `origin` its path there; without `attr` a directory).
  */
 export interface Spot {
   readonly path: TreePath;
@@ -40,5 +40,6 @@ export type ParentLook =
   | { readonly kind: 'outside'; readonly outside: string };
 
 export function spotType(spot: Spot): NodeType {
-  return spot.node?.type ?? typeOf((spot.attr as Attr).mode);
+  if (spot.node !== undefined) return spot.node.type;
+  return spot.attr === undefined ? 'directory' : typeOf(spot.attr.mode);
 }

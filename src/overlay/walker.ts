@@ -179,11 +179,10 @@ export class Walker {
     }
     if (rest.indexOf('/', start) < 0) return this.missingIn(node, rest, start, undefined);
     const slash = rest.lastIndexOf('/'), parentOrigin = origin.slice(0, origin.lastIndexOf('/')) as TreePath;
-    const parent = this.lower.lstat(parentOrigin);
-    if (typeof parent === 'string') return undefined;
+    // That the name is absent means that the directory is there: what it is like is asked when somebody wants to know.
     return { kind: 'missing', via: undefined, missing: {
       path: rest, origin: undefined, directoryOnly: false,
-      parent: { path: rest.slice(0, slash) as TreePath, node: undefined, origin: parentOrigin, attr: parent },
+      parent: { path: rest.slice(0, slash) as TreePath, node: undefined, origin: parentOrigin, attr: undefined },
     } };
   }
 
