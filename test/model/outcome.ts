@@ -6,6 +6,7 @@ import { fromBytes } from '../../src/core/path.ts';
  * directory and an overlay are named here and nowhere else:
  *
  * - the root's own path: written `<root>` in results, messages and link targets;
+ * - `fsCode` of errors: ours alone;
  * - descriptor numbers: an open file is `opened`;
  * - `ino`, `dev`: compared as a relation among live files, in the census, not by value;
  * - `size` and `blocks` of directories, `blocks` and `blksize` of files: a matter of the real file system's layout;
@@ -33,7 +34,7 @@ export function errorOf(error: unknown, told: Told): Outcome {
   if (!(error instanceof Error)) return { error: { thrown: String(error) } };
   const fields = error as Error & Record<string, unknown>;
   const known: Record<string, unknown> = { name: error.name, message: rootless(error.message, told) };
-  for (const key of ['code', 'errno', 'syscall', 'path', 'dest', 'fsCode']) {
+  for (const key of ['code', 'errno', 'syscall', 'path', 'dest']) {
     if (fields[key] !== undefined) known[key] = tell(fields[key], told);
   }
   return { error: known };

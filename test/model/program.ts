@@ -8,10 +8,14 @@
 export const WORK = 'r/s/t/p/q';
 
 export interface Program {
-  readonly lower: 'mixed' | 'awkward' | 'large' | 'empty';
+  readonly lower: 'mixed' | 'awkward' | 'large' | 'empty' | 'guarded';
   readonly umask: number;
+  /** Who this process is while the program runs. `nobody` is subject to permissions; needs root to become. */
+  readonly user?: 'nobody';
   /** In memory, or in a session directory (needed where a step reopens it). */
   readonly session: 'memory' | 'directory';
+  /** Whether the log is read after each step: then no two events grow together. */
+  readonly watched: boolean;
   readonly steps: readonly Step[];
 }
 

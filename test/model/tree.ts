@@ -56,7 +56,38 @@ const LARGE: Plan = [
   ...Array.from({ length: 80 }, (_, index) => ({ at: `d/${index}`, file: String(index) })),
 ];
 
-const PLANS: Record<Program['lower'], Plan> = { mixed: MIXED, awkward: AWKWARD, large: LARGE, empty: [] };
+/** Whoever may do less than root: the kernel's overflow user, which every system has. */
+export const NOBODY = 65534;
+const mine = { uid: NOBODY, gid: NOBODY };
+
+/** For a program that runs as nobody: files of its own, of its group, of others, each more or less open. */
+const GUARDED: Plan = [
+  { at: 'a', file: 'mine', ...mine },
+  { at: 'b', file: 'theirs, readable' },
+  { at: 'f', file: 'theirs, closed', mode: 0o600 },
+  { at: 'd', directory: true, ...mine },
+  { at: 'd/a', file: 'mine, read-only', mode: 0o444, ...mine },
+  { at: 'd/b', file: 'theirs in my directory' },
+  { at: 'd/f', file: 'mine, closed to myself', mode: 0, ...mine },
+  { at: 'd/d', directory: true, mode: 0o500, ...mine },
+  { at: 'd/d/a', file: 'in a read-only directory', ...mine },
+  { at: 'e', directory: true, mode: 0o755 },
+  { at: 'e/a', file: 'mine in their directory', ...mine },
+  { at: 'e/e', directory: true, mode: 0o700 },
+  { at: 'e/e/a', file: 'out of reach', ...mine },
+  { at: 't', directory: true, mode: 0o1777 },
+  { at: 't/a', file: 'theirs in a sticky directory' },
+  { at: 't/b', file: 'mine in a sticky directory', ...mine },
+  { at: 'n', directory: true, mode: 0o2775, gid: NOBODY },
+  { at: 'n/a', file: 'by group', mode: 0o060, gid: NOBODY },
+  { at: 'n/b', file: 'setuid', mode: 0o6755, ...mine },
+  { at: 'o', directory: true, mode: 0o444, ...mine },
+  { at: 'o/a', file: 'in a directory without search', ...mine },
+  { at: 'm', target: 'd' },
+  { at: 'l', target: 'e/e/a' },
+];
+
+const PLANS: Record<Program['lower'], Plan> = { mixed: MIXED, awkward: AWKWARD, large: LARGE, empty: [], guarded: GUARDED };
 
 /** Seconds since 1970 that no test run reaches: what is older was set on purpose. */
 const EPOCH = 1_000_000_000;
@@ -72,6 +103,7 @@ export function buildTree(root: string, name: Program['lower']): void {
   const work = path.join(root, WORK);
   fs.mkdirSync(work, { recursive: true, mode: 0o755 });
   const at = (name: string): Buffer => hostPath(work, name);
+  if (name === 'guarded') fs.chownSync(work, NOBODY, NOBODY);
   for (const entry of PLANS[name]) {
     if ('file' in entry) fs.writeFileSync(at(entry.at), Buffer.from(toBytes(entry.file)));
     else if ('directory' in entry) fs.mkdirSync(at(entry.at));
@@ -107,7 +139,9 @@ export function testimony(root: string, name: Program['lower']): string[] {
     const fields = [ino, mode.toString(8), nlink, uid, gid, size, mtimeNs, ctimeNs];
     if (stats.isSymbolicLink()) return [entry, ...fields, fs.readlinkSync(host)].join('|');
     if (!stats.isFile()) return [entry, ...fields].join('|');
-    return [entry, ...fields, stats.atimeNs, contentOf(host)].join('|');
+    // Nobody may read a stranger's file, but not ask for O_NOATIME.
+    const isStrange = name === 'guarded' && Number(uid) !== NOBODY;
+    return [entry, ...fields, isStrange ? '-' : stats.atimeNs, contentOf(host)].join('|');
   });
 }
 
