@@ -58,11 +58,13 @@ export class Files {
 
   /** The content of the file at `path`, whole. The caller owns the bytes. */
   readFile(actor: string, path: PathName): Uint8Array | { outside: string } {
-    const { world } = this, guess = world.walker.lowerGuess(path);
-    if (guess !== undefined && world.credentials.isRoot) {
-      const found = world.lower.slurp(guess.origin, SLURP_BYTES);
+    const { world } = this, glance = world.credentials.isRoot ? world.walker.glance(path) : undefined;
+    if (glance?.node?.type === 'file') return this.readNode(actor, glance.node, { path: glance.path, via: undefined });
+    if (glance?.origin !== undefined) {
+      const found = world.lower.slurp(glance.origin, SLURP_BYTES);
       if (typeof found === 'object' && 'kind' in found) {
-        if (found.attr.nlink === 1 || world.state.links.size === 0) return this.readLower(actor, guess, found);
+        const at = { path: glance.path, via: undefined, origin: glance.origin };
+        if (found.attr.nlink === 1 || world.state.links.size === 0) return this.readLower(actor, at, found);
         if (found.kind === 'open') found.close();
       }
     }
@@ -160,21 +162,20 @@ export class Files {
     return inode.node = node;
   }
 
-  private readLower(actor: string, at: Observed & { origin: TreePath } | { path: TreePath; origin: TreePath },
-    found: ReturnType<World['lower']['slurp']> | undefined): Uint8Array {
-    const { world } = this, via = 'via' in at ? at.via : undefined;
+  private readLower(actor: string, at: Observed & { origin: TreePath }, found: ReturnType<World['lower']['slurp']> | undefined): Uint8Array {
+    const { world } = this;
     const got = found ?? world.lower.slurp(at.origin, SLURP_BYTES);
     if (typeof got === 'string' || !('kind' in got)) throw notFound();
     if (got.kind === 'whole') {
       const { attr, bytes } = got;
       const version = world.contents.versionOfBytes(at.origin, attr, bytes);
-      world.recorder.read(actor, { path: at.path, via }, { version, print: attr, size: bytes.length });
+      world.recorder.read(actor, at, { version, print: attr, size: bytes.length });
       return bytes;
     }
     try {
       const bytes = readThrough(got), { attr } = got;
       const known = bytes.length === attr.size ? world.contents.versionOfBytes(at.origin, attr, bytes) : undefined;
-      world.recorder.read(actor, { path: at.path, via }, { version: known, print: attr, size: bytes.length });
+      world.recorder.read(actor, at, { version: known, print: attr, size: bytes.length });
       return bytes;
     } finally {
       got.close();

@@ -4,7 +4,7 @@ import {
 } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { nodeOf, type State } from '../core/state.ts';
-import { linkKey, Shared, WHITEOUT, type Entry, type Node } from '../core/tree.ts';
+import { linkKey, WHITEOUT, type Entry, type Node } from '../core/tree.ts';
 import type { Lower } from '../lower/lower.ts';
 import type { Credentials } from './permission.ts';
 import { spotType, type Look, type Missing, type ParentLook, type Spot } from './spot.ts';
@@ -59,11 +59,12 @@ export class Walker {
   }
 
   /**
-   * Where the lower alone can say what is at a path without `.`, `..` and empty components: its path there. A caller
-   * that opens it directly saves a look; on anything but a plain success it has to `look`.
+   * What the overlay alone can say of a path without `.`, `..` and empty components, for a caller in a hurry: the node
+   * that is there, or where the lower would have it (whoever opens that directly saves a look). On `undefined`, and on
+   * anything but a plain success, it has to `look`.
    */
-  lowerGuess(asked: PathName): { path: TreePath; origin: TreePath } | undefined {
-    const rest = this.treePart(asked);
+  glance(asked: PathName): { path: TreePath; node: Node | undefined; origin: TreePath | undefined } | undefined {
+    const rest = this.treePart(asked) as TreePath | undefined;
     if (rest === undefined || rest === '' || UNCLEAN.test(rest)) return undefined;
     let node = this.state.root;
     for (let start = 0; start < rest.length;) {
@@ -71,13 +72,15 @@ export class Walker {
       const name = rest.slice(start, end), entry = node.names?.get(name);
       if (entry === undefined) {
         const origin = node.names && node.below(name);
-        return origin === undefined ? undefined : { path: rest as TreePath, origin: (origin + rest.slice(end)) as TreePath };
+        if (origin === undefined) return undefined;
+        return { path: rest, node: undefined, origin: (end === rest.length ? origin : origin + rest.slice(end)) as TreePath };
       }
-      if (entry === WHITEOUT || entry instanceof Shared) return undefined;
-      node = entry;
+      const next = nodeOf(this.state, entry);
+      if (next === WHITEOUT) return undefined;
+      node = next;
       start = end + 1;
     }
-    return undefined;
+    return { path: rest, node, origin: undefined };
   }
 
   /**
