@@ -14,9 +14,10 @@ import type { Header } from './store.ts';
  *              then crc32 of that object's bytes in 8 hex digits, and a newline
  *     the rest the data, UTF-8
  *
- * `end` is the place in the log after event `seq`, `line` the crc in that event's line, `data` the crc32 of the data, `bytes` its
- * length. It belongs to a log when session, seq and that line are there just so. What else the log holds before is not
- * looked at: that is what verifying is for. A checkpoint that does not belong or is damaged is as none; it is only a cache.
+ * `end` is the place in the log after event `seq`, `line` the crc in that event's line, `data` the crc32 of the
+ * data, `bytes` its length. It belongs to a log when session, seq and that line are there just so. What else the log
+ * holds before is not looked at: that is what verifying is for. A checkpoint that does not belong or is damaged is as
+ * none; it is only a cache.
  */
 export interface Checkpoint extends LogPlace {
   readonly session: string;

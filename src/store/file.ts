@@ -1,4 +1,7 @@
-import { closeSync, constants as flags, fdatasyncSync, fsyncSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
+import {
+  closeSync, constants as flags, fdatasyncSync, fsyncSync, openSync, readSync, unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { constants } from 'node:os';
 import { Refusal } from '../core/refusal.ts';
 import type { ErrnoCode } from '../core/refusal.ts';

@@ -8,10 +8,10 @@ import { hasCode } from './file.ts';
  * The lock of a session: a file that names its owner. It comes into being whole (written under another name, then
  * linked), so nobody ever reads half of one.
  *
- * A dead owner's lock is taken over. Who wants to must first hold the *claim* on that very lock, a second lock whose name holds
- * the dead one's nonce; then looks whether the lock is still the dead one, replaces it by rename, and gives the claim
- * up. Only the claim's holder ever replaces a lock, and a lock of that nonce never comes back: so of any number that
- * try at once exactly one wins. A claim whose holder died is taken over in the same way.
+ * A dead owner's lock is taken over. Who wants to must first hold the *claim* on that very lock, a second lock whose
+ * name holds the dead one's nonce; then looks whether the lock is still the dead one, replaces it by rename, and gives
+ * the claim up. Only the claim's holder ever replaces a lock, and a lock of that nonce never comes back: so of any
+ * number that try at once exactly one wins. A claim whose holder died is taken over in the same way.
  *
  * Not told apart: owners on other machines that share the directory over a network. An owner in another pid namespace
  * of this machine cannot be seen from here and counts as live.
@@ -162,8 +162,8 @@ function isRunning(pid: number): boolean {
 }
 
 /**
- * Removes what dead contenders left behind. Done by the lock's holder alone: while it lives, a claim on any earlier lock
- * gives nobody anything.
+ * Removes what dead contenders left behind. Done by the lock's holder alone: while it lives, a claim on any earlier
+ * lock gives nobody anything.
  */
 function sweep(directory: string): void {
   for (const name of readdirSync(directory)) {

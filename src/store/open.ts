@@ -170,7 +170,8 @@ class LogFile extends DiskBytes {
 
 /** A new session is made in an empty directory only, never among somebody's files. */
 function refuseForeign(directory: string): void {
-  const foreign = readdirSync(directory).find((name) => !/^(lock|log\.jsonl(\.part)?|blobs|checkpoint)(\.|$)/.test(name));
+  const own = /^(lock|log\.jsonl|blobs|checkpoint)(\.|$)/;
+  const foreign = readdirSync(directory).find((name) => !own.test(name));
   if (foreign === undefined) return;
   throw new SessionError('ERR_NOT_A_SESSION', directory, `holds other files (${foreign}) and no ${LOG_NAME}`);
 }
@@ -209,7 +210,8 @@ const WORDS: Readonly<Record<string, string>> = {
 
 /** A fault of the system while opening, as an error that says for which session. */
 function nameDirectory(error: unknown, directory: string): unknown {
-  if (error instanceof SessionError || error instanceof CorruptLogError || error instanceof LockedSessionError) return error;
+  const isNamed = [SessionError, CorruptLogError, LockedSessionError].some((kind) => error instanceof kind);
+  if (isNamed) return error;
   const { code } = faultOf(error);
   return new SessionError('ERR_SESSION_DIRECTORY', directory, `${WORDS[code] ?? 'cannot be used'} (${code})`, {
     cause: error,
