@@ -45,7 +45,7 @@ export function realSystem(): System {
     readlink: (path) => refused(() => fromBytes(fs.readlinkSync(bytes(path), { encoding: 'buffer' }))),
     realpath: (path) => refused(() => fromBytes(fs.realpathSync.native(bytes(path), { encoding: 'buffer' }))),
     statfs: (path) => refused(() => fs.statfsSync(bytes(path), BIGINT)),
-    mkdir: (path, mode) => refused(() => void fs.mkdirSync(bytes(path), mode)),
+    mkdir: (path, mode) => refused(() => fs.mkdirSync(bytes(path), mode)),
     mknod: () => {
       throw new Refusal('EPERM');
     },

@@ -15,7 +15,7 @@ import { bytesOf, isView, textBytes } from './transfer.ts';
 /** What of the exported face these calls go through, so that a patched `fsync` is seen. */
 export interface Flushing {
   fsyncSync(fd: number): void;
-  fsync(fd: number, callback: (error: unknown) => void): void;
+  fsync(fd: number, callback: (error: Error | null) => void): void;
 }
 
 /** Calls on whole contents: readFile, writeFile, appendFile, copyFile, truncate. */
@@ -225,7 +225,7 @@ export function contentCalls(system: System, face: Flushing) {
     }
     if (!flush) return;
     await new Promise<void>((resolve, reject) => {
-      face.fsync(fd, (error) => error ? reject(error as Error) : resolve());
+      face.fsync(fd, (error) => error ? reject(error) : resolve());
     });
   }
 

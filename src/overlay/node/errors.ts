@@ -113,7 +113,7 @@ function received(value: unknown): string {
     case 'number':
       return `type number (${Object.is(value, -0) ? '-0' : value})`;
     default:
-      return `type ${typeof value} (${String(value)})`;
+      return `type ${typeof value} (${(value as boolean | symbol).toString()})`;
   }
 }
 
@@ -195,7 +195,7 @@ export function isFault(error: unknown): error is NodeError {
 
 /** One error for two: the second beneath the first where both happened. */
 export function bothErrors(first: unknown, second: unknown): unknown {
-  if (first == null || second == null || first === second) return first ?? second;
+  if (first === second || !first || !second) return first ?? second;
   const error = new AggregateError([second, first], (second as Error).message) as AggregateError & { code?: unknown };
   error.code = (second as NodeError).code;
   return error;

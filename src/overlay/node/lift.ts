@@ -42,12 +42,26 @@ export function conclude(body: Body, args: unknown[], done: Body): void {
     value = body(...args);
   } catch (error) {
     if (!isFault(error)) throw error;
-    setImmediate(() => done(error));
+    fail(done, error);
     return;
   }
   if (value instanceof Promise) {
-    value.then((result: unknown) => answer(done, result), (error: unknown) => setImmediate(() => done(error)));
+    void concludeLater(value, done);
   } else answer(done, value);
+}
+
+async function concludeLater(promise: Promise<unknown>, done: Body): Promise<void> {
+  let value: unknown;
+  try {
+    value = await promise;
+  } catch (error) {
+    return fail(done, error);
+  }
+  answer(done, value);
+}
+
+function fail(done: Body, error: unknown): void {
+  setImmediate(() => done(error));
 }
 
 function answer(done: Body, value: unknown): void {
@@ -83,13 +97,13 @@ export async function settled(body: Body, args: unknown[]): Promise<unknown> {
 }
 
 /** Adds those who await the call to the stack of its error: V8 tells them only to whoever has waited itself. */
-async function addWaiting(error: unknown): Promise<void> {
-  if (!(error instanceof Error) || typeof error.stack !== 'string') return;
-  await undefined;
+async function addWaiting(fault: unknown): Promise<void> {
+  if (!(fault instanceof Error) || typeof fault.stack !== 'string') return;
+  await Promise.resolve();
   const trace: { stack?: string } = {};
   Error.captureStackTrace(trace, addWaiting);
   const waiting = (trace.stack ?? '').split('\n').filter((line) => line.includes(' at async ') && !line.includes('settled'));
-  if (waiting.length > 0) error.stack += `\n${waiting.join('\n')}`;
+  if (waiting.length > 0) fault.stack += `\n${waiting.join('\n')}`;
 }
 
 /** The promise call of `body`. */

@@ -89,8 +89,8 @@ export function nameCalls(system: System) {
 
   function mkdirSync(path: unknown, options?: unknown): unknown {
     const { mode: givenMode = 0o777, recursive = false } = typeof options === 'number' || typeof options === 'string'
-      ? { mode: options } as MkdirOptions
-      : (options ?? NO_OPTIONS) as MkdirOptions;
+      ? { mode: options }
+      : optionsOf(options);
     const name = pathName(path);
     validateBoolean(recursive, 'options.recursive');
     const mode = fileMode(givenMode, 'mode');
@@ -214,6 +214,10 @@ interface MkdirOptions {
 }
 
 const NO_OPTIONS = {};
+
+function optionsOf(value: unknown): MkdirOptions {
+  return value ?? NO_OPTIONS;
+}
 const FOLLOW = { follow: true } as const;
 const ACCESS_BITS = constants.R_OK | constants.W_OK | constants.X_OK;
 const SYMLINK_TYPES = new Set(['dir', 'file', 'junction']);
@@ -222,7 +226,7 @@ const SYMLINK_TYPES = new Set(['dir', 'file', 'junction']);
 const FINAL = new Set(['EACCES', 'ENOSPC', 'ENOTDIR', 'EPERM']);
 
 /** `mkdir -p`: gives the first directory that it made, as it named it, or `undefined` where all were there. */
-function makeDirectories(system: System, path: PathName, mode: number): PathName | undefined {
+export function makeDirectories(system: System, path: PathName, mode: number): PathName | undefined {
   const wanted: PathName[] = [path];
   let first: PathName | undefined;
   let above: PathName | undefined;

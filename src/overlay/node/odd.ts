@@ -36,14 +36,14 @@ export function transferCalls({ readSync, writeSync, readvSync, writevSync, read
       validateViews(buffers);
       const { args, done } = split(given);
       validateFunction(done);
-      conclude(readvSync as Body, [fd, buffers, ...args], counted(done, buffers));
+      conclude(readvSync, [fd, buffers, ...args], counted(done, buffers));
     },
     writev(fd, buffers, ...given) {
       descriptor(fd);
       validateViews(buffers);
       const { args, done } = split(given);
       validateFunction(done);
-      conclude(writevSync as Body, [fd, buffers, ...args], counted(done, buffers));
+      conclude(writevSync, [fd, buffers, ...args], counted(done, buffers));
     },
   };
   const counts = { read: ['bytesRead', 'buffer'], write: ['bytesWritten', 'buffer'], readv: ['bytesRead', 'buffers'], writev: ['bytesWritten', 'buffer'] };
@@ -52,7 +52,7 @@ export function transferCalls({ readSync, writeSync, readvSync, writevSync, read
     named(call, name, name.endsWith('v') ? 4 : 6);
     Object.defineProperty(call, promisify.custom, { value: countedPromise(call, fields) });
   }
-  return { ...calls, readSync: readSync as Body, writeSync: writeSync as Body, readvSync, writevSync };
+  return { ...calls, readSync, writeSync, readvSync, writevSync };
 }
 
 /** The arguments before the first function, and that function. */
@@ -63,8 +63,8 @@ function split(given: readonly unknown[]): { args: readonly unknown[]; done: unk
 
 function countedPromise(call: Body, [count, buffer]: readonly string[]): Body {
   return (...args) => new Promise((resolve, reject) => {
-    call(...args, (error: unknown, moved: unknown, moving: unknown) => {
-      if (error) reject(error as Error);
+    call(...args, (error: Error | null, moved: unknown, moving: unknown) => {
+      if (error) reject(error);
       else resolve({ [count as string]: moved, [buffer as string]: moving });
     });
   });

@@ -24,7 +24,7 @@ export function handleCalls(
   };
   const bodies: HandleCalls['bodies'] = {
     fchmod: calls.fchmod.sync,
-    fchown: calls.fchown.sync as Body,
+    fchown: calls.fchown.sync,
     fdatasync: calls.fdatasync.sync,
     fsync: calls.fsync.sync,
     fstat: calls.fstat.sync,
@@ -42,7 +42,7 @@ export function handleCalls(
       validateViews(buffers);
       return result({ bytesWritten: writevSync(fd, buffers, position), buffers });
     },
-    readFile: contents.readFile.lifted as Body,
+    readFile: contents.readFile.lifted,
     writeFile: contents.writeFile.promised,
     appendFile: contents.appendFile.promised,
   };

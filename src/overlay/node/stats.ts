@@ -56,7 +56,7 @@ export class Stats {
 
   toJSON(): object {
     const { atime, mtime, ctime, birthtime } = this as unknown as fs.Stats;
-    return { ...this, atime, mtime, ctime, birthtime };
+    return Object.assign({}, this, { atime, mtime, ctime, birthtime });
   }
 
   static {

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import { codedError } from './errors.ts';
 import { FileHandle } from './handle.ts';
+import { conclude, type Body } from './lift.ts';
 
 /**
  * ReadStream and WriteStream: node's own, told to go through this face. They look its methods up at each call, so
@@ -23,7 +24,7 @@ export function streamClasses(face: object): StreamClasses {
 /** A function and no class: old code calls it without `new`, or applies it to an object that inherits from it. */
 function over<T extends fs.ReadStream | fs.WriteStream>(NodeStream: StreamClass<T>, name: string, face: object): StreamClass<T> {
   const Stream = function (this: unknown, path: unknown, options?: unknown) {
-    if (!(this instanceof Stream)) return new (Stream as StreamClass<T>)(path, options);
+    if (!(this instanceof Stream)) return new Stream(path, options);
     const handle = (options as { fd?: unknown } | null | undefined)?.fd;
     if (!(handle instanceof FileHandle)) {
       Reflect.apply(NodeStream, this, [path, through(options, face)]);
@@ -34,13 +35,12 @@ function over<T extends fs.ReadStream | fs.WriteStream>(NodeStream: StreamClass<
     }
     Reflect.apply(NodeStream, this, [path, { ...(options as object), fd: handle.fd, fs: operations(handle) }]);
     handle.retain();
-    const stream = this as unknown as T;
-    handle.on('close', () => stream.close());
+    handle.on('close', () => this.close());
     return this;
   } as unknown as StreamClass<T>;
   Object.defineProperty(Stream, 'name', { value: name });
   Object.setPrototypeOf(Stream, NodeStream);
-  Stream.prototype = Object.create(NodeStream.prototype as object, {
+  Stream.prototype = Object.create(NodeStream.prototype, {
     constructor: { value: Stream, writable: true, configurable: true },
   }) as T;
   return Stream;
@@ -58,30 +58,25 @@ function through(options: unknown, face: object): unknown {
   return own;
 }
 
-type Done = (error: unknown, ...results: unknown[]) => void;
-
 /** A FileHandle in the shape of the functions that a stream calls. */
-function operations(handle: FileHandle): object {
+function operations(handle: FileHandle): Record<string, Body> {
+  /** A call of the handle that moves bytes, told as the callbacks of `fs.read` and `fs.write` are. */
+  const moved = (promise: Promise<unknown>, count: 'bytesRead' | 'bytesWritten', buffer: unknown, done: unknown): void => {
+    conclude(() => promise, [], (error, result) => {
+      (done as Body)(error, error ? 0 : (result as Record<typeof count, number>)[count], buffer);
+    });
+  };
   return {
-    open: (_path: unknown, _flags: unknown, _mode: unknown, done: Done) => done(null, handle.fd),
-    close: (_fd: number, done: Done) => {
+    open: (_path, _flags, _mode, done) => (done as Body)(null, handle.fd),
+    close(_fd, done) {
       handle.release();
-      handle.close().then(() => done(null), done);
+      conclude(handle.close, [], done as Body);
     },
-    fsync: (_fd: number, done: Done) => {
-      handle.sync().then(() => done(null), done);
-    },
-    read: (_fd: number, buffer: Uint8Array, offset: number, length: number, position: unknown, done: Done) => {
-      handle.read(buffer, offset, length, position).then(
-        (result) => done(null, (result as { bytesRead: number }).bytesRead, buffer), (error) => done(error, 0, buffer));
-    },
-    write: (_fd: number, buffer: Uint8Array, offset: number, length: number, position: unknown, done: Done) => {
-      handle.write(buffer, offset, length, position).then(
-        (result) => done(null, (result as { bytesWritten: number }).bytesWritten, buffer), (error) => done(error, 0, buffer));
-    },
-    writev: (_fd: number, buffers: Uint8Array[], position: unknown, done: Done) => {
-      handle.writev(buffers, position).then(
-        (result) => done(null, (result as { bytesWritten: number }).bytesWritten, buffers), (error) => done(error, 0, buffers));
-    },
+    fsync: (_fd, done) => conclude(() => handle.sync(), [], done as Body),
+    read: (_fd, buffer, offset, length, position, done) =>
+      moved(handle.read(buffer, offset, length, position), 'bytesRead', buffer, done),
+    write: (_fd, buffer, offset, length, position, done) =>
+      moved(handle.write(buffer, offset, length, position), 'bytesWritten', buffer, done),
+    writev: (_fd, buffers, position, done) => moved(handle.writev(buffers, position), 'bytesWritten', buffers, done),
   };
 }

@@ -24,12 +24,16 @@ interface RangeOptions {
   readonly position?: unknown;
 }
 
+function optionsOf(value: object | null | undefined): RangeOptions {
+  return value ?? {};
+}
+
 /** The bytes of a view, not copied. */
 export function bytesOf(view: NodeJS.ArrayBufferView): Uint8Array {
   return view instanceof Uint8Array ? view : new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 }
 
-export function isView(value: unknown): value is NodeJS.ArrayBufferView<ArrayBufferLike> {
+export function isView(value: unknown): value is NodeJS.ArrayBufferView {
   return ArrayBuffer.isView(value);
 }
 
@@ -44,7 +48,7 @@ export function readRequest(fd: number, buffer: unknown, range: readonly unknown
   if (range.length <= 1 || typeof offset === 'object') {
     const options = offset;
     if (options !== undefined) validateObject(options, 'options', 'nullable');
-    ({ offset = 0, length = buffer.byteLength - Number(offset), position = null } = (options ?? {}) as RangeOptions);
+    ({ offset = 0, length = buffer.byteLength - Number(offset), position = null } = optionsOf(options));
   }
   if (offset === undefined || offset === null) offset = 0;
   validateInteger(offset, 'offset', 0);
@@ -88,7 +92,7 @@ export function writeRequest(fd: number, data: unknown, range: readonly unknown[
     return { fd, view, offset: 0, length: view.length, position: writePosition(offset) };
   }
   if (typeof offset === 'object') {
-    ({ offset = 0, length = data.byteLength - Number(offset), position = null } = (offset ?? {}) as RangeOptions);
+    ({ offset = 0, length = data.byteLength - Number(offset), position = null } = optionsOf(offset));
   }
   if (offset === undefined || offset === null) offset = 0;
   validateInteger(offset, 'offset', 0);
