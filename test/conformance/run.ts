@@ -149,7 +149,8 @@ async function runOne(test: string, subject: string): Promise<Result> {
   rmSync(scratch, { recursive: true, force: true });
   const seconds = (Date.now() - started) / 1000;
   if (code !== 0) {
-    const error = (code === 'timeout' ? 'timeout' : /^.*\b\w*(?:Error|Exception)\b.*$/m.exec(output)?.[0] ?? output.trim().slice(-200));
+    const line = /^(?:Uncaught )?\w*Error\b[^:\n]*: .*$/m.exec(output)?.[0] ?? output.trim().split('\n').at(-1) ?? '';
+    const error = code === 'timeout' ? `not done after ${options.timeout} s` : line;
     return { outcome: 'failed', seconds, error: error.slice(0, 300), output: output.slice(-OUTPUT_LENGTH) };
   }
   if (touched !== undefined) return { outcome: 'touched', seconds, error: touched };
