@@ -6,7 +6,7 @@ import { openSubject } from './open.ts';
 import { judged, type Figures, type Result } from './result.ts';
 import type { ColdRow, Row, WarmRow } from './row.ts';
 import { isRaw, SUBJECTS, type SubjectName } from './subject.ts';
-import { plant, type Shape, type Tree } from './tree.ts';
+import { plant, type Order, type Shape, type Tree } from './tree.ts';
 
 export interface Options {
   /** Files of a tree, and so operations of a round. */
@@ -19,6 +19,7 @@ export interface Options {
   readonly subjects: readonly SubjectName[];
   /** `cpu`: processor time of the process (all its threads) instead of the clock on the wall, for a busy machine. */
   readonly clock: 'wall' | 'cpu';
+  readonly order: Order;
   /** A directory of our own to work in, on the file system to be measured. */
   readonly scratch: string;
 }
@@ -36,7 +37,7 @@ export class Trees {
     const key = `${shape.name}-${twin}`;
     let tree = this.planted.get(key);
     if (tree === undefined) {
-      tree = plant(join(this.options.scratch, key), shape, this.options.n);
+      tree = plant(join(this.options.scratch, key), shape, this.options.n, this.options.order);
       this.planted.set(key, tree);
     }
     return tree;

@@ -18,6 +18,7 @@ const USAGE = `npm run bench [-- NAME…] [--json FILE] [--readme] [--only SUBJE
   --only NAME    beside raw only these subjects; again for more (ours, 'ours on disk', memfs, unionfs, just-bash, nx)
   --n N          files in a tree (20000)
   --rounds N     rounds that count (7)
+  --walk         files in the order of a walk; otherwise jumping from directory to directory, which costs us more
   --cpu          processor time instead of wall time, for a machine that does other work too
   --dir DIR      work in there (the temporary directory): its file system is what is measured
 
@@ -29,7 +30,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     json: { type: 'string' }, readme: { type: 'boolean' }, only: { type: 'string', multiple: true },
-    n: { type: 'string', default: '20000' }, rounds: { type: 'string', default: '7' }, dir: { type: 'string' }, cpu: { type: 'boolean' },
+    n: { type: 'string', default: '20000' }, rounds: { type: 'string', default: '7' }, dir: { type: 'string' }, cpu: { type: 'boolean' }, walk: { type: 'boolean' },
     help: { type: 'boolean' },
   },
 });
@@ -44,7 +45,7 @@ const present = [...SUBJECTS.slice(0, 4), ...installedPeers()];
 const scratch = fs.mkdtempSync(join(values.dir ?? os.tmpdir(), 'palimpsest-bench-'));
 const options: Options = {
   n: Number(values.n), rounds: Number(values.rounds), peerRounds: 3, peerMillis: 6000, scratch,
-  clock: values.cpu === true ? 'cpu' : 'wall',
+  order: values.walk === true ? 'walk' : 'shuffled', clock: values.cpu === true ? 'cpu' : 'wall',
   subjects: present.filter((name) => name.startsWith('raw') || values.only === undefined || values.only.includes(name)),
 };
 

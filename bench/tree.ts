@@ -12,7 +12,7 @@ export interface Shape {
 
 export interface Tree {
   readonly root: string;
-  /** Relative to the root, in the order that a walk finds them. */
+  /** Relative to the root. */
   readonly directories: readonly string[];
   readonly files: readonly string[];
 }
@@ -29,8 +29,11 @@ export const SPARSE: Shape = { name: 'sparse', perDirectory: 10, bytes: 16, file
 /** A few files of 64 MiB; of 64 KiB where n is small. */
 export const BULK: Shape = { name: 'bulk', perDirectory: 4, bytes: 64 << 20, files: () => 4 };
 
+/** The order in which a tree's files are worked on: all of a directory and then the next, or jumping about. */
+export type Order = 'walk' | 'shuffled';
+
 /** Makes a tree of that shape in `root`, which must not exist. */
-export function plant(root: string, shape: Shape, n: number): Tree {
+export function plant(root: string, shape: Shape, n: number, order: Order = 'walk'): Tree {
   const count = shape.files(n);
   const bytes = shape === BULK && n < 1000 ? 64 << 10 : shape.bytes;
   const perDirectory = Math.min(shape.perDirectory, Math.max(1, Math.ceil(count / 10)));
@@ -48,7 +51,7 @@ export function plant(root: string, shape: Shape, n: number): Tree {
     fs.writeFileSync(join(root, file), content);
     files.push(file);
   }
-  return { root, directories, files };
+  return { root, directories, files: order === 'walk' ? files : shuffled(files) };
 }
 
 /** Bytes that do not repeat, the same in every run. */
@@ -63,7 +66,7 @@ export function seeded(length: number): Buffer {
 }
 
 /** `items` in an order that jumps about, the same in every run. */
-export function shuffled<T>(items: readonly T[]): T[] {
+function shuffled<T>(items: readonly T[]): T[] {
   const result = [...items];
   let x = 1;
   for (let i = result.length - 1; i > 0; i--) {

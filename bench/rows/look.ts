@@ -1,16 +1,16 @@
 import fs from 'node:fs';
 import type { WarmRow } from '../row.ts';
 import { callOf, sumOf } from '../subject.ts';
-import { seeded, shuffled, SOURCES } from '../tree.ts';
+import { seeded, SOURCES } from '../tree.ts';
 
 const looks = {
-  kind: 'warm', shape: SOURCES, changes: false, events: 1, paths: ({ files }) => shuffled(files),
+  kind: 'warm', shape: SOURCES, changes: false, events: 1, paths: ({ files }) => [...files],
 } satisfies Partial<WarmRow>;
 
 export const existsMiss: WarmRow = {
   ...looks, name: 'exists-miss', work: 'existsSync of nothing', needs: ['exists'],
   limits: { ours: { ratio: 2.5 }, 'ours on disk': { ratio: 2.5 } },
-  paths: ({ files }) => shuffled(files).map((file) => file + 'x'),
+  paths: ({ files }) => files.map((file) => file + 'x'),
   run: (subject, paths) => sumOf(subject, paths, callOf(subject, 'exists')),
 };
 
@@ -31,7 +31,7 @@ export const statMixed: WarmRow = {
   ...statLower, name: 'stat-mixed', work: 'statSync, lower and overlay files in turn', needs: ['stat', 'write'],
   changes: true,
   limits: { ours: { ratio: 1 }, 'ours on disk': { ratio: 1 } },
-  paths: ({ files }) => shuffled(files).map((file, i) => (i % 2 === 0 ? file : file + '.new')),
+  paths: ({ files }) => files.map((file, i) => (i % 2 === 0 ? file : file + '.new')),
   prepare: (subject, paths) => {
     const bytes = seeded(100), write = callOf(subject, 'write');
     return sumOf(subject, created(paths), (path) => write(path, bytes));
@@ -48,7 +48,7 @@ export const statMixed: WarmRow = {
 export const mixed: WarmRow = {
   ...looks, name: 'mixed', work: 'read, stat, miss, new file and exists in turn', changes: true,
   needs: ['read', 'stat', 'exists', 'write'], limits: {},
-  paths: ({ files }) => shuffled(files).map((file, i) => file + ['', '', 'x', '.new', ''][i % 5]),
+  paths: ({ files }) => files.map((file, i) => file + ['', '', 'x', '.new', ''][i % 5]),
   run: (subject, paths) => {
     const bytes = seeded(1000);
     const read = callOf(subject, 'read'), stat = callOf(subject, 'stat');

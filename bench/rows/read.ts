@@ -1,6 +1,6 @@
 import type { WarmRow } from '../row.ts';
 import { callOf, sumInFlight, sumLater, sumOf, type Subject } from '../subject.ts';
-import { BULK, FILE_BYTES, seeded, shuffled, SOURCES } from '../tree.ts';
+import { BULK, FILE_BYTES, seeded, SOURCES } from '../tree.ts';
 import fs from 'node:fs';
 
 function readAll(subject: Subject, paths: readonly string[]): ReturnType<typeof sumOf> {
@@ -9,7 +9,7 @@ function readAll(subject: Subject, paths: readonly string[]): ReturnType<typeof 
 
 const sources = {
   kind: 'warm', shape: SOURCES, needs: ['read'], changes: false, events: 1,
-  paths: ({ files }) => shuffled(files), run: readAll,
+  paths: ({ files }) => [...files], run: readAll,
 } satisfies Partial<WarmRow>;
 
 export const readFirst: WarmRow = {
@@ -26,7 +26,7 @@ export const readAgain: WarmRow = {
 export const readUpper: WarmRow = {
   ...sources, name: 'read-upper', work: 'read an overlay file of 4 KiB', needs: ['read', 'write'], changes: true,
   limits: { ours: { ratio: 0.3 }, 'ours on disk': { ratio: 0.3 } },
-  paths: ({ files }) => shuffled(files).map((file) => file + '.new'),
+  paths: ({ files }) => files.map((file) => file + '.new'),
   prepare: (subject, paths) => {
     const bytes = seeded(FILE_BYTES), write = callOf(subject, 'write');
     return sumOf(subject, paths, (path) => write(path, bytes));

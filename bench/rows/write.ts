@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import type { WarmRow } from '../row.ts';
 import { callOf, sumOf } from '../subject.ts';
-import { FILE_BYTES, seeded, shuffled, SOURCES } from '../tree.ts';
+import { FILE_BYTES, seeded, SOURCES } from '../tree.ts';
 
 /** Writes to one file, of the row that appends to one. */
 const APPENDS = 50_000;
@@ -36,7 +36,7 @@ export const writeNew: WarmRow = {
 export const overwrite: WarmRow = {
   ...writes, name: 'overwrite', work: 'overwrite a lower file of 4 KiB', needs: ['write', 'read'],
   limits: { ours: { ratio: 0.06 }, 'ours on disk': { ratio: 0.06 } },
-  paths: ({ files }) => shuffled(files),
+  paths: ({ files }) => [...files],
   run: writeNew.run,
   verify: (subject, paths) => sumOf(subject, paths.slice(-10), callOf(subject, 'read')),
 };
@@ -61,7 +61,7 @@ export const appendOne: WarmRow = {
 export const appendLower: WarmRow = {
   ...writes, name: 'append-lower', work: 'append 100 B to a lower file of 4 KiB', needs: ['append', 'read'],
   limits: { ours: { ratio: 0.5 }, 'ours on disk': { ratio: 0.5 } },
-  paths: ({ files }) => shuffled(files),
+  paths: ({ files }) => [...files],
   run: appendOne.run,
   verify: (subject, paths) => sumOf(subject, paths.slice(-10), callOf(subject, 'read')),
   restore: (paths) => {
