@@ -135,13 +135,14 @@ export class HeldWalker implements Walker, HeldTree {
   }
 
   isRootDue(): boolean {
-    const now = this.clock();
-    if (Math.abs(now - this.rootSeen) < ROOT_TRUST_MS) return false;
-    this.rootSeen = now;
-    return true;
+    return !(Math.abs(this.clock() - this.rootSeen) < ROOT_TRUST_MS);
   }
 
-  distrustRoot(): void {
+  trustRoot(): void {
+    this.rootSeen = this.clock();
+  }
+
+  doubtRoot(): void {
     this.rootSeen = -Infinity;
   }
 

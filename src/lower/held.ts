@@ -64,8 +64,9 @@ export interface HeldTree {
   readonly clock: () => number;
   /** Whether it is time to see whether the root itself still is in its place. */
   isRootDue(): boolean;
-  /** Makes it time at once. */
-  distrustRoot(): void;
+  /** It was seen to be; and: something says that it may not be. */
+  trustRoot(): void;
+  doubtRoot(): void;
   /** What the kernel calls the place of `path`, where that is unmistakable. */
   placeOf(path: string): string | undefined;
   /** Whether directories on this device change their ctime whenever they should. */
@@ -127,22 +128,18 @@ export class HeldDirectory implements Pooled {
     this.link = `/proc/self/fd/${fd}`;
     this.prefix = this.link + '/';
     this.depth = parent === undefined ? 0 : parent.depth + 1;
-    this.place = this.depth > CHAIN_DEPTH ? tree.placeOf(path) : undefined;
+    this.place = parent === undefined ? undefined : tree.placeOf(path);
   }
 
-  /**
-   * Whether it still is where it was found, the root's own place aside. Throws EIO where the root itself is
-   * not.
-   */
+  /** Whether it still is where it was found. Throws EIO where the root itself is found not to be. */
   inPlace(): boolean {
-    if (this.place !== undefined && this.identity?.steady === true) {
-      this.ctime = UNKNOWN;
-      if (this.isPlaceTold()) return true;
-      if (!this.confirm()) return false;
-      this.place = undefined;
-      return true;
+    if (this.depth <= CHAIN_DEPTH || this.place === undefined || !this.identify().steady) {
+      return this.isUntouched() || this.confirm();
     }
-    return this.isUntouched() || this.confirm();
+    this.ctime = UNKNOWN;
+    if (this.isPlaceTold()) return true;
+    this.tree.doubtRoot();
+    return this.confirm();
   }
 
   /** Whether neither it nor any above changed since their places were confirmed. */
@@ -150,11 +147,13 @@ export class HeldDirectory implements Pooled {
     this.ctime = fstatSync(this.fd).ctimeMs;
     if (this.ctime !== this.confirmed) return false;
     const { parent } = this;
-    if (parent === undefined || (parent.parent === undefined && !this.tree.isRootDue())) return true;
-    return parent.isUntouched();
+    if (parent !== undefined) return (parent.parent === undefined && !this.tree.isRootDue()) || parent.isUntouched();
+    this.tree.trustRoot();
+    return true;
   }
 
   private isPlaceTold(): boolean {
+    if (this.place === undefined) return false;
     try {
       return readlinkSync(this.link) === this.place;
     } catch (error) {
@@ -164,23 +163,30 @@ export class HeldDirectory implements Pooled {
     }
   }
 
-  /**
-   * The same by looks from the root down. The ctime is taken before the look, so that any later change shows
-   * in it.
-   */
+  /** The same from the root down. The ctime is taken before the place, so that any later change shows in it. */
   private confirm(): boolean {
-    if (this.parent !== undefined && !this.parent.confirm()) return false;
+    if (this.parent !== undefined && !this.parent.inPlace()) return false;
+    const { steady } = this.identify();
     const stats = fstatSync(this.fd);
-    const found = lstatSync(this.parent === undefined ? this.tree.root : join(this.parent.prefix, this.name), LOOK);
-    const { dev, ino, steady } = this.identify();
-    if (found === undefined || found.ino !== ino || found.dev !== dev) {
-      if (this.parent !== undefined) return false;
-      this.tree.distrustRoot();
-      throw new Refusal('EIO', { reason: 'the root directory of the lower was moved away or replaced' });
+    if (!steady || !this.isPlaceTold()) {
+      if (!this.isFoundByName()) return false;
+      // The kernel calls it by another name than ours: it need not be asked again.
+      this.place = undefined;
     }
+    if (this.parent === undefined) this.tree.trustRoot();
     this.ctime = stats.ctimeMs;
     this.confirmed = steady && this.isSettled(stats.ctimeMs) ? stats.ctimeMs : UNKNOWN;
     return true;
+  }
+
+  private isFoundByName(): boolean {
+    const name = this.parent === undefined ? this.tree.root : join(this.parent.prefix, this.name);
+    const found = lstatSync(name, LOOK);
+    const { dev, ino } = this.identify();
+    if (found !== undefined && found.ino === ino && found.dev === dev) return true;
+    if (this.parent !== undefined) return false;
+    this.tree.doubtRoot();
+    throw new Refusal('EIO', { reason: 'the root directory of the lower was moved away or replaced' });
   }
 
   private identify(): { readonly dev: bigint; readonly ino: bigint; readonly steady: boolean } {
