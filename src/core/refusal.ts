@@ -32,7 +32,9 @@ export class Refusal {
   /** The refusal for an error that the system beneath gave (`code` as `node:fs` names it); anything else is a bug. */
   static of(error: unknown): Refusal {
     if (error instanceof Refusal) return error;
-    const code = (error as { code?: unknown } | null)?.code;
+    const { code: given, errno } = (error ?? {}) as { code?: unknown; errno?: unknown };
+    // Node 20 has no name for EDQUOT.
+    const code = given === 'UNKNOWN' && errno === -122 ? 'EDQUOT' : given;
     if (typeof code !== 'string' || !/^E[A-Z0-9]+$/.test(code)) throw error;
     const refusal = new Refusal(code as ErrnoCode);
     (refusal as { cause: unknown }).cause = error;

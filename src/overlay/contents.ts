@@ -10,6 +10,7 @@ import type { Lower, LowerFile } from '../lower/lower.ts';
 import type { Store } from '../store/store.ts';
 import { contentSize, inodeRecord } from './attributes.ts';
 import { versionOf, versionOfFile, RunningVersion } from './hash.ts';
+import { changedBelow } from './refusals.ts';
 import type { Settle } from './session.ts';
 import type { LowerVersions } from './versions.ts';
 
@@ -178,7 +179,7 @@ export class Contents {
           this.demandUnchanged(node, file);
           for (let at = 0; at < length;) {
             const count = file.read(into, offset + at, length - at, source.from + at);
-            if (count === 0) throw changed(node);
+            if (count === 0) throw changedBelow(node.origin);
             at += count;
           }
           this.demandUnchanged(node, file);
@@ -191,30 +192,24 @@ export class Contents {
   /** Throws EIO unless the lower file under a node's extents is still the one taken over: never mixed bytes. */
   private demandUnchanged(node: Node, file: LowerFile): void {
     const base = node.base, attr = file.restat();
-    if (base === undefined) throw changed(node);
+    if (base === undefined) throw changedBelow(node.origin);
     if (String(attr.ctime) === base.ctime && String(attr.mtime) === base.mtime && attr.size === base.size
       && inodeRecord(attr.ino) === base.ino && inodeRecord(attr.dev) === base.dev) return;
     // Touched, but the same bytes: that is no other content.
-    if (base.version === undefined || attr.size !== base.size) throw changed(node);
-    if (this.versionOfLower(node.origin as TreePath, file) !== base.version) throw changed(node);
+    if (base.version === undefined || attr.size !== base.size) throw changedBelow(node.origin);
+    if (this.versionOfLower(node.origin as TreePath, file) !== base.version) throw changedBelow(node.origin);
   }
 
   private withLower<T>(node: Node, open: LowerFile | undefined, use: (file: LowerFile) => T): T {
     if (open !== undefined) return use(open);
     const file = node.origin === undefined ? 'absent' : this.lower.open(node.origin);
-    if (typeof file === 'string' || !('kind' in file)) throw changed(node);
+    if (typeof file === 'string' || !('kind' in file)) throw changedBelow(node.origin);
     try {
       return use(file);
     } finally {
       file.close();
     }
   }
-}
-
-function changed(node: Node): Refusal {
-  return new Refusal('EIO', {
-    fsCode: 'FS_IO_ERROR', reason: `the lower file "${node.origin}" has changed beneath the overlay's changes to it`,
-  });
 }
 
 /** The bytes of a range that lies in memory, as one piece; no copy where it is one piece already. */

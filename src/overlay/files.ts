@@ -15,7 +15,7 @@ import { inodeKeyOf, OpenInode } from './inode.ts';
 import { PendingWrite, WHOLE_BYTES } from './pending-write.ts';
 import { READ, WRITE } from './permission.ts';
 import type { Observed } from './recorder.ts';
-import { notFound } from './refusals.ts';
+import { changedBelow, notFound } from './refusals.ts';
 import { spotType, type Look, type Spot } from './spot.ts';
 import { spotOf, type World } from './world.ts';
 
@@ -185,7 +185,11 @@ export class Files {
   private readNode(actor: string, node: Node, at: Observed): Uint8Array {
     const { world } = this;
     world.session.publish();
-    if (node.content.kind === 'lower') return this.readLower(actor, { ...at, origin: node.origin as TreePath }, undefined);
+    if (node.content.kind === 'lower') {
+      const origin = node.origin as TreePath, found = world.lower.slurp(origin, SLURP_BYTES);
+      if (typeof found === 'string' || !('kind' in found)) throw changedBelow(origin);
+      return this.readLower(actor, { ...at, origin }, found);
+    }
     const bytes = Uint8Array.prototype.slice.call(world.contents.whole(node, undefined)) as Uint8Array;
     world.recorder.read(actor, at, { version: node.version, print: undefined, size: bytes.length });
     return bytes;

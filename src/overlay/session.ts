@@ -13,8 +13,11 @@ import type { PendingWrite, Range } from './pending-write.ts';
 
 /** A seal record follows at the latest this many events after the last one: the most that `verify` has to distrust. */
 const SEAL_EVERY_EVENTS = 4096;
-/** A checkpoint follows at the latest this many events after the last one: what an opening has to fold at the most. */
-const CHECKPOINT_EVERY_EVENTS = 20_000;
+/**
+ * A checkpoint follows when this many events have come since the last one, and as many as there were then: writing
+ * them all costs no more than in proportion to the log, and an opening folds half of it at the most.
+ */
+const CHECKPOINT_EVENTS = 20_000;
 /** An event stays unpublished no longer than this under `flush`; the same bound as the store's own grouping. */
 const PUBLISH_WITHIN_MS = 50;
 
@@ -107,7 +110,7 @@ export class Session {
     this.tail = undefined;
     this.tell(event);
     if (event.seq - this.sealedSeq >= SEAL_EVERY_EVENTS) this.seal(event.actor);
-    if (event.seq - this.checkpointSeq >= CHECKPOINT_EVERY_EVENTS) this.saveCheckpoint();
+    if (event.seq - this.checkpointSeq >= Math.max(CHECKPOINT_EVENTS, this.checkpointSeq)) this.saveCheckpoint();
   }
 
   /** Publishes, and makes everything so far as durable as the session promises. */

@@ -1,7 +1,6 @@
 import { typeOf, type Attr } from '../core/attr.ts';
 import type { DiscardBody, Inode, LowerBase, MutationBody, UndoBody } from '../core/event.ts';
 import { parentOf, type PathName, type TreePath } from '../core/path.ts';
-import { Refusal } from '../core/refusal.ts';
 import { find, type State } from '../core/state.ts';
 import { linkKey, Node } from '../core/tree.ts';
 import type { Version } from '../core/version.ts';
@@ -14,7 +13,7 @@ import type { OutsideFs } from './outside.ts';
 import type { PendingWrite } from './pending-write.ts';
 import type { Credentials } from './permission.ts';
 import type { Observed, Recorder } from './recorder.ts';
-import { notFound } from './refusals.ts';
+import { changedBelow, notFound } from './refusals.ts';
 import type { Session } from './session.ts';
 import type { Look, Missing, Spot } from './spot.ts';
 import type { LowerVersions } from './versions.ts';
@@ -105,8 +104,7 @@ export class World {
   /** The version of a lower file about to be changed for the first time, and its bytes; neither where it is too large. */
   hashBase(spot: Spot): { version: Version | undefined; bytes: Uint8Array | undefined; attr: Attr } {
     const origin = originOf(spot) as TreePath, whole = this.lower.slurp(origin, HASHED_BASE_BYTES);
-    if (typeof whole === 'string') throw new Refusal('EIO', { fsCode: 'FS_IO_ERROR', reason: `the lower file "${origin}" is gone` });
-    if (!('kind' in whole)) throw new Refusal('EIO', { fsCode: 'FS_IO_ERROR', reason: `the lower file "${origin}" is no file any more` });
+    if (typeof whole === 'string' || !('kind' in whole)) throw changedBelow(origin);
     if (whole.kind === 'open') {
       const { attr } = whole;
       whole.close();

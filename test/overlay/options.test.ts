@@ -1,0 +1,96 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { createFsFromVolume, Volume } from 'memfs';
+import { describe, expect, it } from 'vitest';
+import { Overlay } from '../../src/index.ts';
+import { lowerWith, opened } from './ground.ts';
+
+describe('opening', () => {
+  it('refuses an unknown option, and one of the wrong kind, by name', () => {
+    const root = lowerWith({});
+    expect(() => Overlay.openSync({ root, sesion: 'x' } as never)).toThrow('unknown option "sesion"');
+    expect(() => Overlay.openSync({ root, durability: 'always' } as never)).toThrow(/"durability" has to be/);
+    expect(() => Overlay.openSync({} as never)).toThrow(/"root"/);
+    expect(() => Overlay.openSync({ root, lower: [root] })).toThrow(/"root"/);
+  });
+
+  it('names a root that is not there, or is no directory', async () => {
+    const root = lowerWith({ a: 'x' });
+    expect(() => Overlay.openSync({ root: path.join(root, 'none') })).toThrow(/none/);
+    await expect(Overlay.open({ root: path.join(root, 'a') })).rejects.toThrow(/not a directory|no directory/);
+  });
+
+  it('refuses a session of another root, of a newer format, and a directory of something else', () => {
+    const root = lowerWith({ 'one/a': '', 'two/a': '', 'files/a': '' }), session = path.join(root, '../session');
+    opened({ root: path.join(root, 'one'), session }).closeSync();
+    expect(() => Overlay.openSync({ root: path.join(root, 'two'), session })).toThrow(/belongs to root/);
+    const log = path.join(session, 'log.jsonl'), text = fs.readFileSync(log, 'utf8');
+    fs.writeFileSync(log, text.replace('{"palimpsest":1', '{"palimpsest":9'));
+    expect(() => Overlay.openSync({ root: path.join(root, 'one'), session })).toThrow();
+    expect(() => Overlay.openSync({ root: path.join(root, 'one'), session: path.join(root, 'files') })).toThrow(/no log|other files/);
+    expect(fs.readdirSync(path.join(root, 'files'))).toEqual(['a']);
+  });
+
+  it('names the process that holds a session', () => {
+    const root = lowerWith({}), session = path.join(root, '../session');
+    opened({ root, session });
+    expect(() => Overlay.openSync({ root, session })).toThrow(new RegExp(`open in process ${process.pid}`));
+  });
+
+  it('names the methods that a Volume lacks', () => {
+    expect(() => Overlay.openSync({ lower: { readFileSync() {} } as never })).toThrow(/lacks lstatSync/);
+  });
+
+  it('overlays a memfs Volume, and several directories of which the first wins', () => {
+    const volume = createFsFromVolume(Volume.fromJSON({ '/d/a': 'one' }));
+    const virtual = opened({ lower: volume as never });
+    virtual.fs.appendFileSync('/d/a', ' two');
+    expect(virtual.fs.readFileSync('/d/a', 'utf8')).toBe('one two');
+    expect(volume.readFileSync('/d/a', 'utf8')).toBe('one');
+    const root = lowerWith({ 'top/d/a': 'top', 'bottom/d/a': 'bottom', 'bottom/d/b': 'b' });
+    const stacked = opened({ lower: [path.join(root, 'top'), path.join(root, 'bottom')], mountPoint: '/tree' });
+    expect(stacked.fs.readdirSync('/tree/d')).toEqual(['a', 'b']);
+    expect(stacked.fs.readFileSync('/tree/d/a', 'utf8')).toBe('top');
+    stacked.fs.rmSync('/tree/d', { recursive: true });
+    expect(stacked.fs.existsSync('/tree/d/b')).toBe(false);
+  });
+
+  it('stops at its limits with EFBIG, and what was before stays', () => {
+    const root = lowerWith({}), overlay = opened({ root, limits: { blobBytes: 10_000 }, durability: 'write', session: path.join(root, '../session') });
+    overlay.fs.writeFileSync(path.join(root, 'a'), 'x'.repeat(5_000));
+    expect(() => overlay.fs.writeFileSync(path.join(root, 'b'), 'y'.repeat(50_000))).toThrow(expect.objectContaining({ code: 'EFBIG' }) as Error);
+    expect(overlay.fs.readdirSync(root)).toEqual(['a']);
+  });
+
+  it('stores no content of redacted paths, only digests', async () => {
+    const root = lowerWith({ 'keys/old': 'secret-zero' }), session = path.join(root, '../session');
+    const overlay = opened({ root, session, redact: ['keys/**'] });
+    overlay.fs.writeFileSync(path.join(root, 'keys/new'), 'secret-one');
+    overlay.fs.appendFileSync(path.join(root, 'keys/old'), 'secret-two');
+    overlay.fs.writeFileSync(path.join(root, 'keys/large'), 'secret-three'.repeat(10_000));
+    expect(overlay.fs.readFileSync(path.join(root, 'keys/new'), 'utf8')).toBe('secret-one');
+    const version = overlay.version('keys/new');
+    await overlay.close();
+    const stored = fs.readdirSync(session, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+      .map((entry) => fs.readFileSync(path.join(entry.parentPath, entry.name), 'latin1')).join('');
+    expect(stored).not.toContain('secret-');
+    const reopened = opened({ root, session });
+    expect(reopened.version('keys/new')).toBe(version);
+    expect(() => reopened.fs.readFileSync(path.join(root, 'keys/new'))).toThrow(expect.objectContaining({ code: 'EIO' }) as Error);
+  });
+
+  it('throws away all changes, or some with what they need', () => {
+    const root = lowerWith({ 'd/a': 'x', 'd/b': 'y' }), overlay = opened({ root });
+    const change = (): void => {
+      overlay.fs.renameSync(path.join(root, 'd'), path.join(root, 'e'));
+      overlay.fs.writeFileSync(path.join(root, 'new'), 'n');
+    };
+    change();
+    overlay.discard({ paths: ['e'] });
+    expect(overlay.changes().map(({ path: name, kind }) => `${kind} ${name}`)).toEqual(['create new']);
+    expect(overlay.fs.readFileSync(path.join(root, 'd/a'), 'utf8')).toBe('x');
+    overlay.discard();
+    expect(overlay.changes()).toEqual([]);
+    expect(() => overlay.discard({ paths: ['d'] })).toThrow(/ENOENT/);
+  });
+});
