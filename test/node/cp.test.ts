@@ -37,6 +37,7 @@ const cases: Case[] = [
   ['a file onto itself', 'file', 'file'], ['a file onto a symlink to it', 'file', 'linked', { dereference: true }],
   ['a file onto a symlink', 'other', 'linked'], ['a file onto a directory', 'file', 'target'],
   ['a file below a file', 'other', 'file/x'],
+  ['a file below a symlink to nothing', 'file', 'tree/dangling/x'],
   ['nothing', 'nothing', 'new'], ['a directory without recursive', 'tree', 'new'],
   ['a directory without recursive, deep', 'tree', 'x/y'],
   ['a directory', 'tree', 'new', { recursive: true }],

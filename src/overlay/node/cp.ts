@@ -10,6 +10,7 @@ import {
 } from './arguments.ts';
 import { invalidType, nodeError } from './errors.ts';
 import { conclude, settled } from './lift.ts';
+import { makeDirectories } from './names.ts';
 import type { Callback } from './rm.ts';
 import { settleLater, settleNow, TURN, type Face, type Steps } from './steps.ts';
 import { systemError, type SystemErrorCode } from './system-error.ts';
@@ -127,18 +128,17 @@ class Copy {
    * the tree and be none of our business.
    */
   #makeParents({ source, target, from }: Pair): void {
-    const missing: PathName[] = [];
-    let parent = posix.dirname(target) as PathName;
-    while (this.#lookFor(parent, { follow: true }) === undefined && parent !== posix.dirname(parent)) {
-      missing.push(parent);
-      parent = posix.dirname(parent) as PathName;
+    const parent = posix.dirname(target) as PathName;
+    let there = parent;
+    while (this.#lookFor(there, { follow: true }) === undefined && there !== posix.dirname(there)) {
+      there = posix.dirname(there) as PathName;
     }
     if (isDirectory(from)) {
-      const within = this.#called('realpath', parent, () => this.#system.realpath(parent));
+      const within = this.#called('realpath', there, () => this.#system.realpath(there));
       const real = this.#called('realpath', source, () => this.#system.realpath(source));
       if (this.#isBelow(within, real)) throw intoItself(source, target, target);
     }
-    for (const path of missing.reverse()) this.#called('mkdir', path, () => this.#system.mkdir(path, 0o777));
+    if (there !== parent) this.#called('mkdir', parent, () => makeDirectories(this.#system, parent, 0o777));
   }
 
   * #copy(pair: Pair): Steps<void> {
