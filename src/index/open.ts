@@ -2,8 +2,6 @@ import { resolve } from 'node:path';
 import picomatch from 'picomatch';
 import { nanoid } from 'nanoid';
 import { decodeState, encodeState } from '../core/checkpoint.ts';
-import { decodeEvent } from '../core/encode.ts';
-import { evolve } from '../core/evolve.ts';
 import { ROOT, type TreePath } from '../core/path.ts';
 import { initialState, type State } from '../core/state.ts';
 import { openDirectoryLower } from '../lower/directory.ts';
@@ -15,6 +13,7 @@ import { Clock } from '../overlay/clock.ts';
 import { Contents } from '../overlay/contents.ts';
 import { Descriptors } from '../overlay/descriptor.ts';
 import { OpenInodes } from '../overlay/inode.ts';
+import { foldRest } from '../overlay/log-reader.ts';
 import { OutsideFs } from '../overlay/outside.ts';
 import { Credentials } from '../overlay/permission.ts';
 import { Recorder } from '../overlay/recorder.ts';
@@ -85,7 +84,7 @@ function assemble(options: OverlayOptions, lower: Lower, store: Store, clock: Cl
 function restore(store: Store): State {
   const checkpoint = store.loadCheckpoint();
   const state = (checkpoint && decoded(checkpoint.data)) ?? initialState();
-  for (const line of store.read(state.seq + 1)) evolve(state, decodeEvent(line));
+  foldRest(store, state);
   return state;
 }
 

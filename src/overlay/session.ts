@@ -1,4 +1,4 @@
-import { encodeEvent, decodeEvent } from '../core/encode.ts';
+import { encodeEvent } from '../core/encode.ts';
 import type { Content } from '../core/content.ts';
 import type { Event, EventBody, Stamp, WriteBody } from '../core/event.ts';
 import { applyWrite, evolve } from '../core/evolve.ts';
@@ -9,6 +9,7 @@ import type { State } from '../core/state.ts';
 import type { Node } from '../core/tree.ts';
 import type { Durability, Store } from '../store/store.ts';
 import type { Clock } from './clock.ts';
+import { readEvents } from './log-reader.ts';
 import type { PendingWrite, Range } from './pending-write.ts';
 
 /** A seal record follows at the latest this many events after the last one: the most that `verify` has to distrust. */
@@ -125,10 +126,10 @@ export class Session {
     this.store.sync();
   }
 
-  /** Published events from `from` to `to`, both inclusive. */
-  *events(from = 1, to = Infinity): Generator<Event> {
+  /** Published events from `from` to `to`, both inclusive. Throws `CorruptLogError`. */
+  events(from?: number, to?: number): Generator<Event> {
     this.publish();
-    for (const line of this.store.read(from, to)) yield decodeEvent(line);
+    return readEvents(this.store, from, to);
   }
 
   /** Calls `told` with every event as it is published, and `ended` when the session is closed. */

@@ -86,7 +86,7 @@ export class World {
   /** The directory that holds a spot. */
   parentOf(spot: Spot): Spot {
     const found = this.walker.look(this.walker.seenAs(parentOf(spot.path)) as PathName, { follow: false });
-    if (found.kind !== 'spot') throw new Refusal('ENOENT');
+    if (found.kind !== 'spot') throw notFound();
     return found.spot;
   }
 

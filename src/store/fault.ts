@@ -2,7 +2,7 @@
 
 /** What is wrong with a line of a log, as one of these words; `detail` in the message says the rest. */
 export type DamageReason =
-  | 'bad header' | 'bad crc' | 'not JSON' | 'no crc' | 'no seq' | 'seq gap' | 'seq repeated' | 'seal mismatch';
+  | 'bad header' | 'bad crc' | 'not JSON' | 'no crc' | 'no seq' | 'seq gap' | 'seq repeated' | 'seal mismatch' | 'bad event';
 
 export interface Damage {
   readonly file: string;
@@ -12,8 +12,8 @@ export interface Damage {
   readonly detail?: string;
   /** Last event before the damage; what `head -n <line - 1>` keeps. `undefined`: not even the header is good. */
   readonly goodSeq: number | undefined;
-  /** Bytes of the file before the damaged line. */
-  readonly goodBytes: number;
+  /** Bytes of the file before the damaged line, where its reader counts them. */
+  readonly goodBytes: number | undefined;
 }
 
 /** A log has a line that was changed, dropped, repeated, swapped or inserted. Nothing was changed on disk. */
@@ -24,13 +24,13 @@ export class CorruptLogError extends Error implements Damage {
   readonly line: number;
   readonly reason: DamageReason;
   readonly goodSeq: number | undefined;
-  readonly goodBytes: number;
+  readonly goodBytes: number | undefined;
 
   constructor(damage: Damage) {
     const { file, line, reason, detail, goodSeq, goodBytes } = damage;
     const salvage = goodSeq === undefined
       ? 'nothing before it can be used'
-      : `good up to line ${line - 1} (seq ${goodSeq}, ${goodBytes} bytes): ` +
+      : `good up to line ${line - 1} (seq ${goodSeq}${goodBytes === undefined ? '' : `, ${goodBytes} bytes`}): ` +
         `to salvage that much, copy the session and keep \`head -n ${line - 1}\` of its log`;
     super(`${file} line ${line}: ${reason}${detail === undefined ? '' : ` (${detail})`}; ${salvage}`);
     this.file = file;

@@ -2,9 +2,7 @@ import {
   closeSync, constants as flags, fdatasyncSync, fsyncSync, openSync, readSync, unlinkSync,
   writeSync,
 } from 'node:fs';
-import { constants } from 'node:os';
 import { Refusal } from '../core/refusal.ts';
-import type { ErrnoCode } from '../core/refusal.ts';
 
 /** Calls on files that do not do all at once what they are asked. */
 
@@ -23,7 +21,7 @@ function readSome(fd: number, into: Uint8Array, offset: number, length: number, 
   try {
     return readSync(fd, into, offset, length, position);
   } catch (error) {
-    throw faultOf(error);
+    throw Refusal.of(error);
   }
 }
 
@@ -33,7 +31,7 @@ export function writeSome(fd: number, bytes: Uint8Array, from: number, position:
   try {
     written = writeSync(fd, bytes, from, bytes.length - from, position);
   } catch (error) {
-    throw faultOf(error);
+    throw Refusal.of(error);
   }
   if (written === 0) throw new Refusal('EIO', { reason: 'the file system wrote nothing' });
   return written;
@@ -61,15 +59,6 @@ export function syncDirectory(path: string): void {
   } finally {
     closeSync(fd);
   }
-}
-
-const NAMES = new Map(Object.entries(constants.errno).map(([name, number]) => [-number, name as ErrnoCode]));
-
-/** The refusal for what the system gave. Node has no name for some numbers (EDQUOT): those are looked up here. */
-export function faultOf(error: unknown): Refusal {
-  const { code, errno } = (error ?? {}) as { code?: unknown; errno?: unknown };
-  const name = code === 'UNKNOWN' && typeof errno === 'number' ? NAMES.get(errno) : undefined;
-  return Refusal.of(name === undefined ? error : Object.assign(error as Error, { code: name }));
 }
 
 /** Whether `error` is node's for the errno name `code`. */

@@ -1,7 +1,6 @@
 import { Refusal } from '../core/refusal.ts';
 import type { Version } from '../core/version.ts';
 import type { Blobs } from './blob.ts';
-import { faultOf } from './file.ts';
 import type { Log } from './log.ts';
 import type { Durability, Header, Store } from './store.ts';
 
@@ -86,7 +85,7 @@ export class LiveStore implements Store {
       this.#blobs.put(digest, bytes);
     } catch (error) {
       // Where blobs that were taken before could not be written either, more is lost than this one.
-      const refusal = faultOf(error);
+      const refusal = Refusal.of(error);
       if (pending > 0 && refusal.code !== 'EFBIG') this.#poison = refusal;
       throw refusal;
     }
@@ -103,7 +102,7 @@ export class LiveStore implements Store {
     try {
       return this.#blobs.get(digest);
     } catch (error) {
-      throw faultOf(error);
+      throw Refusal.of(error);
     }
   }
 
@@ -112,7 +111,7 @@ export class LiveStore implements Store {
     try {
       return this.#blobs.read(digest, into, offset, length, position);
     } catch (error) {
-      throw faultOf(error);
+      throw Refusal.of(error);
     }
   }
 
@@ -128,7 +127,7 @@ export class LiveStore implements Store {
     try {
       this.#surroundings.saveCheckpoint(seq, data);
     } catch (error) {
-      throw faultOf(error);
+      throw Refusal.of(error);
     }
   }
 
@@ -176,7 +175,7 @@ export class LiveStore implements Store {
       this.#blobs.write(barrier);
       this.#log.write(barrier);
     } catch (error) {
-      this.#poison = faultOf(error);
+      this.#poison = Refusal.of(error);
       throw this.#poison;
     }
   }

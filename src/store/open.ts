@@ -2,11 +2,12 @@ import {
   constants, existsSync, fstatSync, mkdirSync, openSync, readdirSync, renameSync, rmdirSync, statSync, unlinkSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { Refusal } from '../core/refusal.ts';
 import { MemoryBlobs } from './blob.ts';
 import { DiskBytes, MemoryBytes } from './bytes.ts';
 import { belongs, readCheckpoint, readCheckpointData, writeCheckpoint } from './checkpoint.ts';
 import { CorruptLogError, LockedSessionError, SessionError } from './fault.ts';
-import { faultOf, hasCode, syncDirectory, writeNew } from './file.ts';
+import { hasCode, syncDirectory, writeNew } from './file.ts';
 import { readHeader } from './header.ts';
 import { LiveStore } from './live.ts';
 import { takeLock } from './lock.ts';
@@ -212,7 +213,7 @@ const WORDS: Readonly<Record<string, string>> = {
 function nameDirectory(error: unknown, directory: string): unknown {
   const isNamed = [SessionError, CorruptLogError, LockedSessionError].some((kind) => error instanceof kind);
   if (isNamed) return error;
-  const { code } = faultOf(error);
+  const { code } = Refusal.of(error);
   return new SessionError('ERR_SESSION_DIRECTORY', directory, `${WORDS[code] ?? 'cannot be used'} (${code})`, {
     cause: error,
   });

@@ -5,13 +5,14 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Version } from '../core/version.ts';
+import { Refusal } from '../core/refusal.ts';
 import { BlobCache, checkLimit, copyPart, goneBlob, otherBlob } from './blob.ts';
 import type { Blobs } from './blob.ts';
 import { DiskBytes, MemoryBytes } from './bytes.ts';
 import type { Growing } from './bytes.ts';
 import { Catalog } from './catalog.ts';
 import type { PackPlace } from './catalog.ts';
-import { faultOf, hasCode, readFully, syncDirectory, writeNew } from './file.ts';
+import { hasCode, readFully, syncDirectory, writeNew } from './file.ts';
 import { PACKED_BELOW_BYTES, PACK_MAGIC, RECORD_BYTES, digestOf, hexOf, scanPack, writeHead } from './pack.ts';
 
 /**
@@ -147,7 +148,7 @@ export class Vault implements Blobs {
       this.saveCatalog();
     } catch (error) {
       // Only a cache: without it the next opening scans the packs.
-      faultOf(error);
+      Refusal.of(error);
     }
     for (const pack of this.#packs) pack.close();
     for (const fd of this.#open.values()) closeSync(fd);
@@ -349,7 +350,7 @@ export class Vault implements Blobs {
     try {
       fd = this.#openFile(digest);
     } catch (error) {
-      if (!hasCode(error, 'ENOENT')) throw faultOf(error);
+      if (!hasCode(error, 'ENOENT')) throw Refusal.of(error);
       this.#listFiles().delete(digest);
       throw goneBlob(digest);
     }

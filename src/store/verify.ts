@@ -1,10 +1,9 @@
 import { closeSync, constants, existsSync, fstatSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Refusal } from '../core/refusal.ts';
+import { Refusal } from '../core/refusal.ts';
 import type { Version } from '../core/version.ts';
 import { DiskBytes } from './bytes.ts';
 import { CorruptLogError } from './fault.ts';
-import { faultOf } from './file.ts';
 import { readHeader } from './header.ts';
 import { Log } from './log.ts';
 import { BLOBS_NAME, LOG_NAME } from './open.ts';
@@ -15,7 +14,7 @@ import { Vault } from './vault.ts';
 export interface LogVerdict {
   /** Last event that is good; `undefined` where not even the header is. */
   readonly goodSeq: number | undefined;
-  readonly goodBytes: number;
+  readonly goodBytes: number | undefined;
   /** A torn last line, in bytes: not damage, the next writer cuts it. */
   readonly tornBytes: number;
   /** The first damage. What lies behind it was not looked at. */
@@ -48,7 +47,7 @@ export function* verifyBlobs(directory: string): IterableIterator<{ digest: Vers
       try {
         vault.read(digest, new Uint8Array(1), 0, 1, 0);
       } catch (error) {
-        yield { digest, fault: faultOf(error) };
+        yield { digest, fault: Refusal.of(error) };
       }
     }
   } finally {
