@@ -23,7 +23,8 @@ import { Walker } from '../overlay/walker.ts';
 import { Watchers } from '../overlay/watchers.ts';
 import { World } from '../overlay/world.ts';
 import { createMemoryStore, openDirectoryStore } from '../store/open.ts';
-import type { Header, Store } from '../store/store.ts';
+import type { Header } from '../core/format.ts';
+import type { Store } from '../store/store.ts';
 import type { OverlayOptions } from './options.ts';
 
 /** Puts an overlay's parts together. Throws what the lower or the session directory throws; nothing is left open then. */

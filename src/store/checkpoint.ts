@@ -5,7 +5,7 @@ import { hasCode, readFully, writeNew } from './file.ts';
 import { checkLine, crcOf, seqOf } from './line.ts';
 import type { LogPlace } from './log.ts';
 import { OffsetIndex } from './offset.ts';
-import type { Header } from './store.ts';
+import type { Header } from '../core/format.ts';
 
 /**
  * The checkpoint: the state after some event, so that opening need not read the events before it.

@@ -1,11 +1,9 @@
+import { CorruptEventError, decodeHeader } from '../core/encode.ts';
+import { FORMAT_VERSION, type Header } from '../core/format.ts';
 import type { Readable } from './bytes.ts';
 import { CorruptLogError, SessionError } from './fault.ts';
 import type { DamageReason } from './fault.ts';
 import { LineReader, checkLine } from './line.ts';
-import type { Header } from './store.ts';
-
-/** The format that this code writes and reads. */
-const FORMAT = 1;
 
 /**
  * Line 1 of a log and the place after it. Throws `SessionError` where the log is of another format or none at all,
@@ -21,18 +19,21 @@ export function readHeader(source: Readable, directory: string, file: string): {
   const header = parse(bytes.toString('utf8', start, end));
   if (header === undefined) throw damaged(state === 'bad crc' ? state : 'not JSON', 'the header');
   const format = header['palimpsest'];
-  if (typeof format === 'number' && format > FORMAT) {
+  if (typeof format === 'number' && format > FORMAT_VERSION) {
     const doubt = state === 'bad crc' ? ', unless its line 1 is damaged: the crc is wrong' : '';
     throw new SessionError('ERR_SESSION_FORMAT', directory,
-      `${file} is of format ${format}, newer than ${FORMAT}, the newest known here${doubt}`);
+      `${file} is of format ${format}, newer than ${FORMAT_VERSION}, the newest known here${doubt}`);
   }
-  if (state === 'bad crc' || (state === 'no crc' && format === FORMAT)) throw damaged(state, 'the header');
-  if (format !== FORMAT) {
-    throw new SessionError('ERR_NOT_A_SESSION', directory, `${file} does not begin with {"palimpsest":${FORMAT},…}`);
+  if (state === 'bad crc' || (state === 'no crc' && format === FORMAT_VERSION)) throw damaged(state, 'the header');
+  if (format !== FORMAT_VERSION) {
+    throw new SessionError('ERR_NOT_A_SESSION', directory, `${file} does not begin with {"palimpsest":${FORMAT_VERSION},…}`);
   }
-  delete header['crc'];
-  if (!isHeader(header)) throw damaged('bad header', 'session, root or created is missing');
-  return { header, end: end + 1 };
+  try {
+    return { header: decodeHeader(bytes.toString('utf8', start, end)), end: end + 1 };
+  } catch (error) {
+    if (!(error instanceof CorruptEventError)) throw error;
+    throw damaged('bad header', error.reason);
+  }
 }
 
 /** A header has a handful of short members. */
@@ -47,12 +48,4 @@ function parse(text: string): Record<string, unknown> | undefined {
     if (!(error instanceof SyntaxError)) throw error;
     return undefined;
   }
-}
-
-function isHeader(value: object): value is Header {
-  const { session, root, created, parent } = value as Partial<Record<string, unknown>>;
-  if (typeof session !== 'string' || typeof root !== 'string' || typeof created !== 'string') return false;
-  if (parent === undefined) return true;
-  const { session: from, seq, seal } = (parent ?? {}) as Partial<Record<string, unknown>>;
-  return typeof from === 'string' && typeof seal === 'string' && Number.isSafeInteger(seq) && (seq as number) >= 0;
 }

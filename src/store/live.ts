@@ -2,7 +2,8 @@ import { Refusal } from '../core/refusal.ts';
 import type { Version } from '../core/version.ts';
 import type { Blobs } from './blob.ts';
 import type { Log } from './log.ts';
-import type { Durability, Header, Store } from './store.ts';
+import type { Header } from '../core/format.ts';
+import type { Durability, Store } from './store.ts';
 
 /** A store over its parts: the order in which they are written, when, and what follows from a failed write. */
 

@@ -1,3 +1,4 @@
+import { encodeHeader } from '../core/encode.ts';
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 import { Refusal } from '../core/refusal.ts';
@@ -7,7 +8,7 @@ import { CorruptLogError } from './fault.ts';
 import type { DamageReason } from './fault.ts';
 import { CRC_BYTES, LineReader, checkLine, crcOf, sealLine, seqOf } from './line.ts';
 import { OffsetIndex } from './offset.ts';
-import type { Header } from './store.ts';
+import type { Header } from '../core/format.ts';
 
 /**
  * The log: line 1 is the header, every further line one event, `seq` without gaps. New lines are gathered in a tail
@@ -300,7 +301,7 @@ export function baseSeq(header: Header): number {
 
 /** Line 1 of a log. */
 export function headerLine(header: Header): Uint8Array {
-  const json = Buffer.from(JSON.stringify(header).slice(0, -1));
+  const json = Buffer.from(encodeHeader(header));
   const line = Buffer.allocUnsafe(json.length + CRC_BYTES);
   json.copy(line);
   sealLine(line, 0, json.length);

@@ -13,7 +13,8 @@ import { LiveStore } from './live.ts';
 import { takeLock } from './lock.ts';
 import type { Lock } from './lock.ts';
 import { Log, baseSeq, headerLine } from './log.ts';
-import type { Durability, Header, StoreLimits } from './store.ts';
+import type { Header } from '../core/format.ts';
+import type { Durability, StoreLimits } from './store.ts';
 import { Vault } from './vault.ts';
 
 /**

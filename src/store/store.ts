@@ -1,3 +1,4 @@
+import type { Header } from '../core/format.ts';
 import type { Version } from '../core/version.ts';
 
 /**
@@ -52,15 +53,6 @@ export interface Store {
 }
 
 export type Durability = 'memory' | 'flush' | 'write' | 'fsync';
-
-export interface Header {
-  readonly palimpsest: 1;
-  readonly session: string;
-  readonly root: string;
-  /** ISO 8601 with ms. */
-  readonly created: string;
-  readonly parent?: { readonly session: string; readonly seq: number; readonly seal: string };
-}
 
 export interface StoreLimits {
   /** Most bytes of `log.jsonl`. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import type { Version } from '../../src/core/version.ts';
-import type { Header } from '../../src/store/store.ts';
+import type { Header } from '../../src/core/format.ts';
 
 /** What the store's tests share: a header, events, blobs, and directories that are gone afterwards. */
 

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { headerLine } from '../../src/store/log.ts';
 import { createMemoryStore, openDirectoryStore } from '../../src/store/open.ts';
-import type { Durability, Header, Store, StoreLimits } from '../../src/store/store.ts';
+import type { Header } from '../../src/core/format.ts';
+import type { Durability, Store, StoreLimits } from '../../src/store/store.ts';
 import { HEADER, blob, digestOf, eventJson, scratch, thrown } from './session.ts';
 
 interface Kind {
