@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 
@@ -57,6 +57,11 @@ describe('tidy', () => {
     expect(files.length).toBeGreaterThan(10);
     const found = files.flatMap((file) => blemishes(file, readFileSync(join(root, file), 'utf8')).map((what) => `${file}:${what}`));
     expect(found).toEqual([]);
+  });
+
+  it('finds every file of src in the reading order of src/README.md', () => {
+    const story = readFileSync(join(root, 'src/README.md'), 'utf8');
+    expect(files.filter((file) => file.startsWith('src/') && !story.includes(`\`${basename(file)}\``))).toEqual([]);
   });
 
   it.each([
