@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import type { Attr } from '../core/attr.ts';
+import { PERMISSION_BITS, sameFingerprint, type Attr } from '../core/attr.ts';
 import type { PathName, TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import type { LowerStatFs } from '../lower/lower.ts';
@@ -28,6 +28,8 @@ export class Kernel implements System {
   private readonly reading: Reading;
   private readonly namespace: Namespace;
   private readonly metadata: Metadata;
+  /** What looks repeated on a timer showed last, by path as asked. */
+  private readonly repeated = new Map<PathName, Attr | 'nothing'>();
 
   constructor(world: World, actor: string) {
     this.world = world;
@@ -134,16 +136,14 @@ export class Kernel implements System {
   copyFile(from: PathName, to: PathName, options: { exclusive: boolean }): void {
     const source = this.open(from, constants.O_RDONLY, 0);
     try {
-      const attr = this.fstat(source);
-      const flags = constants.O_WRONLY | constants.O_CREAT | (options.exclusive ? constants.O_EXCL : 0);
-      const target = this.open(to, flags, attr.mode & 0o7777);
-      try {
-        const there = this.fstat(target);
-        if (there.ino === attr.ino && there.dev === attr.dev) return;
-        this.copyInto(source, target, attr.mode & 0o7777, to);
-      } finally {
-        this.close(target);
-      }
+      const attr = this.fstat(source), mode = attr.mode & PERMISSION_BITS;
+      const exclusive = options.exclusive ? constants.O_EXCL : 0;
+      const there = options.exclusive ? undefined : this.quietly(to);
+      if (there !== undefined && there.ino === attr.ino && there.dev === attr.dev) return;
+      if ((attr.mode & constants.S_IFMT) === constants.S_IFDIR) return this.copyDirectory(to, exclusive, mode);
+      this.writeFile(to, this.readAll(source), constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | exclusive, mode);
+      const now = this.quietly(to);
+      if (now !== undefined && (now.mode & PERMISSION_BITS) !== mode) this.chmod(to, mode, { follow: true });
     } finally {
       this.close(source);
     }
@@ -157,14 +157,19 @@ export class Kernel implements System {
     return this.statAt(path, { follow: false, call: 'lstat' });
   }
 
-  mustStat(path: PathName, options: { follow: boolean }): Attr {
+  mustStat(path: PathName, options: { follow: boolean; repeated?: boolean }): Attr {
     const look = this.world.walker.look(path, options), call = options.follow ? 'stat' : 'lstat';
     if (look.kind === 'outside') {
       const attr = this.world.outside.stat(look.outside, options);
       if (attr === undefined) throw notFound();
       return attr;
     }
-    return this.attrOf(look, call) ?? this.lost();
+    if (options.repeated !== true || this.isNews(path, look)) {
+      const attr = this.attrOf(look, call);
+      if (attr !== undefined) return attr;
+    }
+    if (look.kind === 'missing') throw notFound();
+    return this.world.attributes.of(look.spot);
   }
 
   exists(path: PathName): boolean {
@@ -264,29 +269,32 @@ export class Kernel implements System {
     this.metadata.utimes(this.actor, spot, at, atime, mtime, false);
   }
 
-  watch(path: PathName, options: { recursive: boolean }, changed: WatchListener): { close(): void } {
+  watch(
+    path: PathName, options: { recursive: boolean }, changed: WatchListener, failed?: (fault: unknown) => void,
+  ): { close(): void } {
     const look = this.world.walker.look(path, { follow: true });
     if (look.kind === 'outside') return this.world.outside.watch(look.outside, options, changed);
     if (look.kind === 'missing') throw this.missed(look, 'watch');
     const { spot } = look, origin = spot.node?.opaque === true ? undefined : originOf(spot);
-    return this.world.watchers.watch(spot.path, origin, { ...options, isDirectory: spotType(spot) === 'directory' }, changed);
+    const isDirectory = spotType(spot) === 'directory';
+    return this.world.watchers.watch(spot.path, origin, { ...options, isDirectory }, { changed, failed });
   }
 
   cwd(): string {
     return process.cwd();
   }
 
-  /** As libuv has it: a copy that fails leaves no target behind, not even one that was there before. */
-  private copyInto(source: number, target: number, mode: number, to: PathName): void {
-    try {
-      this.ftruncate(target, 0);
-      this.fchmod(target, mode);
-      const bytes = this.readAll(source);
-      if (bytes.length > 0) this.write(target, bytes, 0, bytes.length, 0);
-    } catch (error) {
-      this.unlink(to);
-      throw error;
-    }
+  /** As libuv has it: a directory is found out only by the read, and the target, even one that was there, is gone then. */
+  private copyDirectory(to: PathName, exclusive: number, mode: number): never {
+    this.close(this.open(to, constants.O_WRONLY | constants.O_CREAT | exclusive, mode));
+    this.unlink(to);
+    throw new Refusal('EISDIR');
+  }
+
+  /** Attributes without an event: for a call that is recorded by what it does. */
+  private quietly(path: PathName): Attr | undefined {
+    const look = this.world.walker.look(path, { follow: true });
+    return look.kind === 'spot' ? this.world.attributes.of(look.spot) : undefined;
   }
 
   private isReal(fd: number): boolean {
@@ -343,13 +351,18 @@ export class Kernel implements System {
     return attr;
   }
 
+  /** Whether a look repeated on a timer shows something else than the last one did: only then is it worth an event. */
+  private isNews(path: PathName, look: Exclude<Look, { kind: 'outside' }>): boolean {
+    const attr = look.kind === 'spot' ? this.world.attributes.of(look.spot) : undefined;
+    const last = this.repeated.get(path);
+    this.repeated.set(path, attr ?? 'nothing');
+    if (last === undefined || attr === undefined || last === 'nothing') return last !== (attr ?? 'nothing');
+    return !sameFingerprint(last, attr) || last.mode !== attr.mode;
+  }
+
   private missed(look: Look & { kind: 'missing' }, call: string): Refusal {
     this.world.recorder.miss(this.actor, { path: look.missing.path, via: look.via }, call);
     return notFound();
-  }
-
-  private lost(): never {
-    throw notFound();
   }
 
   private readAll(fd: number): Uint8Array {

@@ -10,6 +10,12 @@ interface Watcher {
   readonly changed: WatchListener;
 }
 
+/** Whom to tell: of changes, and of a fault that ends the watch. */
+export interface Watching {
+  readonly changed: WatchListener;
+  readonly failed: ((fault: unknown) => void) | undefined;
+}
+
 /**
  * Tells of changes as they happen: those made through the overlay at once, those that outsiders make to the lower as
  * the lower tells of them, unless the overlay covers what they changed.
@@ -25,11 +31,12 @@ export class Watchers {
   }
 
   /** `origin`: where in the lower the watched thing is, if it shows through at all. */
-  watch(path: TreePath, origin: TreePath | undefined, options: { isDirectory: boolean; recursive: boolean }, changed: WatchListener) {
-    const watcher = { path, ...options, changed };
+  watch(path: TreePath, origin: TreePath | undefined, options: { isDirectory: boolean; recursive: boolean }, watching: Watching) {
+    const watcher = { path, ...options, changed: watching.changed };
     this.watchers.add(watcher);
     const below = origin === undefined ? undefined
-      : this.lower.watch(origin, { recursive: options.recursive }, (event, name) => this.fromLower(watcher, event, name));
+      : this.lower.watch(origin, { recursive: options.recursive }, (event, name) => this.fromLower(watcher, event, name),
+        watching.failed);
     return { close: () => {
       this.watchers.delete(watcher);
       below?.close();
