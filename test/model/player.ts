@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { toBytes } from '../../src/core/path.ts';
 import { unreachable } from '../../src/core/unreachable.ts';
@@ -87,6 +88,7 @@ export class Player {
       // With Buffers it is refused by whichever of node's path functions meets one first.
       case 'cp':
         if (typeof path !== 'string' || !step.to.isWellFormed()) return 'not compared';
+        if (isWithinItself(face, path, this.#pathOf(step.to, undefined) as string)) return 'not compared';
         return run(step.op, this.#pathOf(step.to, step.form), { recursive: true, force: step.force ?? true });
       case 'symlink': return call(face, style, 'symlink', [this.#targetOf(step.target), path]);
       case 'rmdir':
@@ -191,6 +193,17 @@ export class Player {
   #targetOf(target: string): string | Buffer {
     const full = target.startsWith('@/') ? `${this.#world.root}/${WORK}${target.slice(1)}` : target;
     return full.isWellFormed() ? full : Buffer.from(toBytes(full));
+  }
+}
+
+/** Node copies a directory into itself for ever where a symlink hides that it does. */
+function isWithinItself(face: NodeFs, from: string, to: string): boolean {
+  try {
+    const source = face.realpathSync.native(from);
+    return `${face.realpathSync.native(dirname(to))}/`.startsWith(`${source}/`) || `${face.realpathSync.native(to)}/`.startsWith(`${source}/`);
+  } catch (error) {
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    return false;
   }
 }
 

@@ -65,6 +65,10 @@ const FOUND: readonly [string, readonly Step[]][] = [
   ['a positioned write of an appending descriptor', [
     { op: 'open', path: 'd/a', flags: 'a+', slot: 1 }, { op: 'writev', slot: 1, data: text('é'), position: 4095 }, { op: 'read', slot: 1, length: 1, position: null },
   ]],
+  ['an empty write to a read-only handle', [
+    { op: 'open', path: 'd/a', flags: 'r', slot: 2, style: 'promises' }, { op: 'appendFileFd', slot: 2, data: text(''), style: 'promises' },
+    { op: 'writeFileFd', slot: 2, data: text(''), style: 'promises' },
+  ]],
 ];
 
 /** The same, as nobody over the tree of files with owners. */
