@@ -3,11 +3,13 @@ import { typeOf } from '../core/attr.ts';
 import type { Event, Op } from '../core/event.ts';
 import { observationOf, type Observation } from '../core/observation.ts';
 import type { PathName, TreePath } from '../core/path.ts';
+import { Refusal } from '../core/refusal.ts';
 import type { Version } from '../core/version.ts';
 import { Changes, type Change } from '../overlay/changes.ts';
 import { sortEntries, versionOfList } from '../overlay/hash.ts';
 import { Kernel } from '../overlay/kernel.ts';
 import { Namespace } from '../overlay/namespace.ts';
+import { nodeError } from '../overlay/node/errors.ts';
 import { createNodeFs, type NodeFs } from '../overlay/node/fs.ts';
 import type { World } from '../overlay/world.ts';
 import { closure } from './discard.ts';
@@ -41,8 +43,10 @@ export class ActorView {
 
   /** What this actor has seen of a path: unseen, absent, or present at a version. */
   observation(path: string): Observation {
-    this.world.session.publish();
-    return observationOf(this.world.state.observations, this.actor, treePath(this.world, path));
+    return spoken('observation', () => {
+      this.world.session.publish();
+      return observationOf(this.world.state.observations, this.actor, treePath(this.world, path));
+    });
   }
 }
 
@@ -67,7 +71,7 @@ export class Overlay extends ActorView {
    */
   static openSync(options: OverlayOptions): Overlay {
     checkOptions(options);
-    return new Overlay(openWorld(options), options.actor ?? 'main');
+    return new Overlay(spoken('open', () => openWorld(options)), options.actor ?? 'main');
   }
 
   /** As `openSync`; rejects where that throws. */
@@ -85,18 +89,20 @@ export class Overlay extends ActorView {
 
   /** Names this point of the log. Gives its sequence number. Throws TypeError for data that is no JSON. */
   mark(label: string, data?: unknown): number {
-    if (typeof label !== 'string') throw new TypeError('the label of a mark has to be a string');
-    const plain: unknown = data === undefined ? undefined : JSON.parse(JSON.stringify(data));
-    const { seq } = this.all.session.append(this.actor, { op: 'mark', label, ...(plain === undefined ? undefined : { data: plain }) });
-    this.all.session.publish();
-    return seq;
+    return spoken('mark', () => {
+      if (typeof label !== 'string') throw new TypeError('the label of a mark has to be a string');
+      const plain: unknown = data === undefined ? undefined : JSON.parse(JSON.stringify(data));
+      const { seq } = this.all.session.append(this.actor, { op: 'mark', label, ...(plain === undefined ? undefined : { data: plain }) });
+      this.all.session.publish();
+      return seq;
+    });
   }
 
   /** The events so far, in order. */
   *events(filter: EventFilter = {}): Generator<Event> {
     const ops = filter.op === undefined ? undefined : new Set<string>(typeof filter.op === 'string' ? [filter.op] : filter.op);
     const matches = filter.path === undefined ? undefined : picomatch(filter.path, { dot: true });
-    for (const event of this.all.session.events(filter.from, filter.to)) {
+    for (const event of spoken('events', () => this.all.session.events(filter.from, filter.to))) {
       if (filter.actor !== undefined && event.actor !== filter.actor) continue;
       if (ops !== undefined && !ops.has(event.op)) continue;
       if (matches !== undefined && !pathsOf(event).some((path) => matches(path))) continue;
@@ -111,14 +117,16 @@ export class Overlay extends ActorView {
 
   /** The version of what is at `path` now, hashed if need be; `undefined` where nothing is, or no file or directory. */
   version(path: string): Version | undefined {
-    const { all } = this;
-    all.session.publish();
-    const look = all.walker.look(all.walker.seenAs(treePath(all, path)) as PathName, { follow: true });
-    if (look.kind !== 'spot') return undefined;
-    const { spot } = look, type = spot.node?.type ?? typeOf(all.attributes.of(spot).mode);
-    if (type === 'directory') return versionOfList(sortEntries(new Namespace(all).entries(spot)));
-    if (type !== 'file') return undefined;
-    return spot.node === undefined ? all.versionOfLower(spot.origin as TreePath) : all.contents.versionOf(spot.node);
+    return spoken('version', () => {
+      const { all } = this;
+      all.session.publish();
+      const look = all.walker.look(all.walker.seenAs(treePath(all, path)) as PathName, { follow: true });
+      if (look.kind !== 'spot') return undefined;
+      const { spot } = look, type = spot.node?.type ?? typeOf(all.attributes.of(spot).mode);
+      if (type === 'directory') return versionOfList(sortEntries(new Namespace(all).entries(spot)));
+      if (type !== 'file') return undefined;
+      return spot.node === undefined ? all.versionOfLower(spot.origin as TreePath) : all.contents.versionOf(spot.node);
+    });
   }
 
   /** `sha256:…` over all changes: the same changes, made in any order, give the same. */
@@ -128,14 +136,18 @@ export class Overlay extends ActorView {
 
   /** The last event, and the hash over the log up to it: what a later `verify` can be held to. */
   get head(): { seq: number; seal: Version } {
-    this.all.session.publish();
-    return { seq: this.all.state.seq, seal: this.all.session.store.sealHash() };
+    return spoken('head', () => {
+      this.all.session.publish();
+      return { seq: this.all.state.seq, seal: this.all.session.store.sealHash() };
+    });
   }
 
   /** The final difference to the lower: one row a path, sorted by path. */
   changes(): readonly Change[] {
-    this.all.session.publish();
-    return Changes.of(this.all);
+    return spoken('changes', () => {
+      this.all.session.publish();
+      return Changes.of(this.all);
+    });
   }
 
   /**
@@ -143,19 +155,23 @@ export class Overlay extends ActorView {
    * descriptors keep what they hold. Throws ENOENT naming a path that is not changed.
    */
   discard(options: { readonly paths?: readonly string[] } = {}): void {
-    const { all } = this;
-    if (options.paths === undefined) all.session.append(this.actor, { op: 'discard' });
-    else {
-      const paths = closure(this.changes(), options.paths.map((path) => treePath(all, path)));
-      all.session.append(this.actor, { op: 'discard', paths });
-    }
-    all.session.publish();
-    for (const inode of all.inodes.values()) inode.unlinked = inode.unlinked || inode.node !== undefined;
+    return spoken('discard', () => {
+      const { all } = this;
+      if (options.paths === undefined) all.session.append(this.actor, { op: 'discard' });
+      else {
+        const paths = closure(this.changes(), options.paths.map((path) => treePath(all, path)));
+        all.session.append(this.actor, { op: 'discard', paths });
+      }
+      all.session.publish();
+      for (const inode of all.inodes.values()) inode.unlinked = inode.unlinked || inode.node !== undefined;
+    });
   }
 
   /** Every event so far is where `durability` says. */
   async flush(): Promise<void> {
-    this.all.session.flush();
+    return spoken('flush', () => {
+      this.all.session.flush();
+    });
   }
 
   /** Seals and closes the session. Descriptors still open are closed. A second call does nothing. */
@@ -165,19 +181,30 @@ export class Overlay extends ActorView {
 
   /** As `close`. */
   closeSync(): void {
-    if (this.closed) return;
-    this.closed = true;
-    const { all } = this;
-    for (const fd of all.descriptors.open()) all.inodes.release(all.descriptors.remove(fd).inode);
-    try {
-      all.session.close(this.actor);
-    } finally {
-      all.lower.close();
-    }
+    return spoken('close', () => {
+      if (this.closed) return;
+      this.closed = true;
+      const { all } = this;
+      for (const fd of all.descriptors.open()) all.inodes.release(all.descriptors.remove(fd).inode);
+      try {
+        all.session.close(this.actor);
+      } finally {
+        all.lower.close();
+      }
+    });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+}
+
+/** Lets a refusal out as the error that a user of `node:fs` knows, named after the method. */
+function spoken<T>(method: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw error instanceof Refusal ? nodeError(error, method) : error;
   }
 }
 

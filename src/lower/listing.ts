@@ -36,7 +36,8 @@ export class Listing {
 export function readEntries(directory: string | Buffer): LowerEntry[] {
   let dirents: Dirent[];
   try {
-    dirents = readdirSync(join(directory, '.'), { withFileTypes: true });
+    // Not of its `.`, which only one who may search the directory may look up.
+    dirents = readdirSync(directory, { withFileTypes: true });
   } catch (error) {
     // Where the file system tells no types node looks at each name, and fails when one goes away meanwhile.
     if (codeOf(error) !== 'ENOENT') throw error;
@@ -52,7 +53,7 @@ export function readEntries(directory: string | Buffer): LowerEntry[] {
 
 /** The same, but gives up (`undefined`) once there are more than `limit` names. */
 export function readFewEntries(directory: string | Buffer, limit: number): LowerEntry[] | undefined {
-  const dir = opendirSync(join(directory, '.'), { bufferSize: 256 });
+  const dir = opendirSync(directory, { bufferSize: 256 });
   try {
     const entries: LowerEntry[] = [];
     for (let dirent = dir.readSync(); dirent !== null; dirent = dir.readSync()) {

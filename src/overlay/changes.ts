@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { PERMISSION_BITS, typeOf, type Attr, type NodeType } from '../core/attr.ts';
 import { childOf, compareNames, ROOT, toBytes, type TreePath } from '../core/path.ts';
+import { Refusal } from '../core/refusal.ts';
 import { nodeOf } from '../core/state.ts';
 import { Shared, WHITEOUT, type Entry, type Node } from '../core/tree.ts';
 import type { Version } from '../core/version.ts';
@@ -192,13 +193,23 @@ export class Changes {
     } };
   }
 
+  /** The version of a lower file; unknown where this process may not read it. */
+  private readable(origin: TreePath): Version | undefined {
+    try {
+      return this.world.versionOfLower(origin);
+    } catch (error) {
+      if (error instanceof Refusal && error.code === 'EACCES') return undefined;
+      throw error;
+    }
+  }
+
   private lowerSide(origin: TreePath): Side | undefined {
     const { lower } = this.world, attr = lower.lstat(origin);
     if (typeof attr === 'string') return undefined;
     const type = typeOf(attr.mode);
     return { attr, type, content: () => {
       if (type === 'symlink') return versionOf(toBytes(lower.readlink(origin)));
-      return type === 'file' ? this.world.versionOfLower(origin) : undefined;
+      return type === 'file' ? this.readable(origin) : undefined;
     } };
   }
 }

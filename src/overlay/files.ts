@@ -25,6 +25,8 @@ const O_ACCMODE = 3;
 const MAX_FILE_BYTES = Number.MAX_SAFE_INTEGER;
 /** Files up to this size are read whole in one go where a whole file is asked for. */
 const SLURP_BYTES = 1024 * 1024;
+/** Ends in a slash, `.` or `..`. */
+const NO_FILE_NAME = /(?:\/|(?:^|\/)\.{1,2})$/;
 const WHOLE_FILE_FLAGS = O_WRONLY | O_CREAT | O_TRUNC;
 
 /** What opening, and changing the content of, regular files means to the overlay. */
@@ -38,6 +40,7 @@ export class Files {
   /** open(2) below the root; `outside` gets the paths that are not. */
   open(actor: string, path: PathName, flags: number, mode: number, outside: (path: string) => number): number {
     const exclusive = (flags & O_CREAT) !== 0 && (flags & O_EXCL) !== 0;
+    if ((flags & O_CREAT) !== 0) this.demandFileName(actor, path);
     const look = this.world.walker.look(path, { follow: (flags & O_NOFOLLOW) === 0 && !exclusive });
     if (look.kind === 'outside') return outside(look.outside);
     if (look.kind === 'missing') {
@@ -45,12 +48,10 @@ export class Files {
         this.world.recorder.miss(actor, { path: look.missing.path, via: look.via }, 'open');
         throw notFound();
       }
-      if (look.missing.directoryOnly && look.missing.parent !== undefined) throw new Refusal('EISDIR');
       if ((flags & O_DIRECTORY) !== 0) throw new Refusal('EINVAL');
       return this.describe(actor, this.create(actor, look, mode, PendingWrite.whole(new Uint8Array(0))), look.via, flags);
     }
     if (exclusive) throw new Refusal('EEXIST');
-    if ((flags & O_CREAT) !== 0 && path.endsWith('/')) throw new Refusal('EISDIR');
     const at = { path: look.spot.path, via: look.via };
     const inode = this.openSpot(actor, look.spot, at, flags);
     return this.describe(actor, inode, look.via, flags);
@@ -85,17 +86,16 @@ export class Files {
   writeFile(actor: string, path: PathName, bytes: Uint8Array, flags: number, mode: number): 'done' | 'not plain' {
     const exclusive = (flags & O_EXCL) !== 0;
     if ((flags & ~O_EXCL) !== WHOLE_FILE_FLAGS) return 'not plain';
+    this.demandFileName(actor, path);
     const look = this.world.walker.look(path, { follow: !exclusive });
     if (look.kind === 'outside') return 'not plain';
     const write = (): PendingWrite => PendingWrite.whole(Uint8Array.prototype.slice.call(bytes));
     if (look.kind === 'missing') {
-      if (look.missing.directoryOnly && look.missing.parent !== undefined) throw new Refusal('EISDIR');
-      this.nameNew(actor, look, mode, write());
+      this.nameNew(actor, look, bytes.length > 0 ? this.modeAfterWrite(mode) : mode, write());
       if (bytes.length > 0) this.world.watchers.changed(look.missing.path);
       return 'done';
     }
     if (exclusive) throw new Refusal('EEXIST');
-    if (path.endsWith('/')) throw new Refusal('EISDIR');
     const { spot } = look;
     this.demandWritableFile(spot);
     this.replace(actor, spot, { path: spot.path, via: look.via }, write());
@@ -128,7 +128,7 @@ export class Files {
     if (position + bytes.length > MAX_FILE_BYTES) throw new Refusal('EFBIG');
     const { world } = this, { path } = inode, mtime = world.now();
     const pending = inode.node && world.session.pendingWrite(actor, inode.node, path);
-    if (pending !== undefined) {
+    if (pending !== undefined && this.keepsMode(inode.node as Node)) {
       pending.put(position, bytes);
       world.session.grow(BigInt(mtime));
     } else if (inode.node === undefined && !inode.unlinked) {
@@ -214,7 +214,7 @@ export class Files {
     const { world } = this, type = spotType(spot);
     const truncates = (flags & O_TRUNC) !== 0;
     const writes = (flags & O_ACCMODE) !== O_RDONLY || truncates, reads = (flags & O_ACCMODE) !== O_WRONLY;
-    if (type === 'symlink') throw new Refusal('ELOOP');
+    if (type === 'symlink') throw new Refusal((flags & O_DIRECTORY) !== 0 ? 'ENOTDIR' : 'ELOOP');
     if (type === 'directory') {
       if (writes || (flags & O_CREAT) !== 0) throw new Refusal('EISDIR');
       world.credentials.demand(spot, READ);
@@ -260,6 +260,16 @@ export class Files {
       inode, actor, via, readable: access !== O_WRONLY, writable: access !== O_RDONLY,
       append: (flags & O_APPEND) !== 0, isDirectory: (inode.node?.type ?? (((inode.attr as Attr).mode & 0o170000) === 0o040000 ? 'directory' : 'file')) === 'directory',
     }));
+  }
+
+  /** Throws EISDIR where a path ends in no name, so that only a directory can be meant; first its directory has to be there. */
+  private demandFileName(actor: string, path: PathName): void {
+    if (!NO_FILE_NAME.test(path)) return;
+    const look = this.world.walker.lookParent(path);
+    if (look.kind === 'outside') return;
+    if (look.kind !== 'missing') throw new Refusal('EISDIR');
+    this.world.recorder.miss(actor, { path: look.missing.path, via: look.via }, 'open');
+    throw notFound();
   }
 
   private demandRegular(spot: Spot): void {
@@ -328,6 +338,10 @@ export class Files {
     world.mutate(actor, { op: 'truncate', path: at.path, ...viaField(at), size, ...world.identity(node), mtime: world.now(),
       ...(node.version === undefined ? undefined : { version: node.version }) });
     world.watchers.changed(target.path);
+  }
+
+  private keepsMode(node: Node): boolean {
+    return node.mode === this.modeAfterWrite(node.mode as number);
   }
 
   /** As write(2) by others than root: setuid goes, and setgid where the group may execute. */

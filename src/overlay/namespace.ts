@@ -4,6 +4,7 @@ import { Refusal, type ErrnoCode } from '../core/refusal.ts';
 import { WHITEOUT } from '../core/tree.ts';
 import { originOf, inodeRecord } from './attributes.ts';
 import { sortEntries, versionOfList } from './hash.ts';
+import { WRITE } from './permission.ts';
 import type { Observed } from './recorder.ts';
 import { notFound } from './refusals.ts';
 import { spotType, type Missing, type ParentLook, type Spot } from './spot.ts';
@@ -72,9 +73,10 @@ export class Namespace {
   unlink(actor: string, path: PathName): void {
     const { world } = this, named = this.named(actor, path, 'unlink', { special: { '/': 'EISDIR', '.': 'EISDIR', '..': 'EISDIR' } });
     const { spot, at } = this.present(actor, named, 'unlink');
-    if (spotType(spot) === 'directory') throw new Refusal('EISDIR');
-    if (named.slash) throw new Refusal('ENOTDIR');
+    const isDirectory = spotType(spot) === 'directory';
+    if (named.slash) throw new Refusal(isDirectory ? 'EISDIR' : 'ENOTDIR');
     this.demandRemovable(named.parent, spot);
+    if (isDirectory) throw new Refusal('EISDIR');
     this.remove(actor, spot, at);
     world.watchers.renamed(spot.path);
   }
@@ -109,6 +111,10 @@ export class Namespace {
     this.demandRemovable(a.parent, source);
     if (target === undefined) world.demandWritable(b.parent);
     else this.demandRemovable(b.parent, target);
+    if (a.parent.path !== b.parent.path) {
+      this.demandMovable(source);
+      if (target !== undefined && options.exchange === true) this.demandMovable(target);
+    }
     if (target !== undefined && options.exchange !== true) {
       if (sourceType === 'directory' && spotType(target) !== 'directory') throw new Refusal('ENOTDIR');
       if (sourceType !== 'directory' && spotType(target) === 'directory') throw new Refusal('EISDIR');
@@ -236,8 +242,23 @@ export class Namespace {
     return notFound();
   }
 
+  /** Throws EACCES where a directory may not be written: its `..` changes with its parent. */
+  private demandMovable(spot: Spot): void {
+    if (spotType(spot) === 'directory') this.world.credentials.demand(spot, WRITE);
+  }
+
   private demandEmpty(spot: Spot): void {
-    if (this.entries(spot).length > 0) throw new Refusal('ENOTEMPTY');
+    if (!this.isEmpty(spot)) throw new Refusal('ENOTEMPTY');
+  }
+
+  /** A directory that this process may not list is taken for one that holds something: nothing unseen gets lost. */
+  private isEmpty(spot: Spot): boolean {
+    try {
+      return this.entries(spot).length === 0;
+    } catch (error) {
+      if (error instanceof Refusal && error.code === 'EACCES') return false;
+      throw error;
+    }
   }
 
   private isSameFile(a: Spot, b: Spot): boolean {

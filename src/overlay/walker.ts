@@ -94,16 +94,20 @@ export class Walker {
     const cut = trimmed.lastIndexOf('/'), name = trimmed.slice(cut + 1);
     const above = cut < 0 ? '.' : cut === 0 ? '/' : trimmed.slice(0, cut);
     const look = this.look(above as PathName, { follow: true });
-    if (look.kind !== 'spot') return look.kind === 'outside' ? look : { ...look, missing: { ...look.missing, path: childOf(look.missing.path, name) } };
+    if (look.kind === 'outside') return look;
+    if (look.kind === 'missing') {
+      const { missing } = look, isName = name !== '.' && name !== '..';
+      return { ...look, missing: isName ? { ...missing, path: childOf(missing.path, name) } : missing };
+    }
     this.credentials.demandSearch(look.spot);
     if (name === '.' || name === '..') return { kind: 'special', last: name, slash };
-    if (byteLength(name) > NAME_MAX_BYTES) throw new Refusal('ENAMETOOLONG');
     const via = look.via === undefined ? undefined : look.via === '' ? name : `${look.via}/${name}`;
     return { kind: 'parent', parent: look.spot, name, slash, via };
   }
 
-  /** The entry `name` of a directory, symlinks not followed. */
+  /** The entry `name` of a directory, symlinks not followed. Throws ENAMETOOLONG. */
   child(directory: Spot, name: string): Spot | Missing {
+    if (name.length * 3 > NAME_MAX_BYTES && byteLength(name) > NAME_MAX_BYTES) throw new Refusal('ENAMETOOLONG');
     const path = childOf(directory.path, name);
     const entry = directory.node?.names?.get(name);
     const origin = directory.node !== undefined ? directory.node.below(name)
@@ -218,7 +222,6 @@ export class Walker {
         else return this.leave('..', pending, options, asked);
         continue;
       }
-      if (byteLength(name) > NAME_MAX_BYTES) throw new Refusal('ENAMETOOLONG');
       const found = this.child(here, name);
       const last = pending.every((part) => part === '' || part === '.');
       const directoryOnly = last && pending.length > 0;

@@ -130,7 +130,7 @@ export class World {
     this.session.append(actor, body, write, orphan);
     if (this.inodes.size === 0) return;
     if (body.lower !== undefined) this.attach(body.lower, body.op === 'rename' ? body.to : body.path);
-    if (body.op === 'rename' && body.onto !== undefined && body.exchange === true) this.attach(body.onto, body.path);
+    if (body.op === 'rename' && body.onto !== undefined) this.attach(body.onto, body.exchange === true ? body.path : undefined);
   }
 
   /** Device and number by which an event finds a node with several names, should its path be none of them any more. */
@@ -155,10 +155,11 @@ export class World {
     return origin !== undefined && typeof this.lower.lstat(origin) !== 'string';
   }
 
-  private attach(base: LowerBase, path: TreePath): void {
+  /** `path`: the name that what was taken over has now; without, only other names of it can have stayed. */
+  private attach(base: LowerBase, path: TreePath | undefined): void {
     const key = linkKey(BigInt(base.dev), BigInt(base.ino)), inode = this.inodes.get(key);
     if (inode === undefined || inode.node !== undefined) return;
-    const found = this.state.links.get(key) ?? find(this.state, path);
+    const found = this.state.links.get(key) ?? (path === undefined ? undefined : find(this.state, path));
     if (found instanceof Node) inode.node = found;
   }
 }
