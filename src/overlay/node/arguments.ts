@@ -200,9 +200,18 @@ export function incompatibleOptions(first: string, second: string): Error {
     `Option "${first}" cannot be used in combination with option "${second}"`);
 }
 
-/** The bits that access(2) and copyFile know; absent is 0. */
+/** The bits that cp knows; absent is 0. */
 export function callMode(value: unknown, max: number): number {
   if (value === undefined || value === null) return 0;
   validateInteger(value, 'mode', 0, max);
   return value;
+}
+
+/** The bits that access and copyFile know; absent is 0. The words are other ones than of every other integer. */
+export function bitMode(value: unknown, max: number): number {
+  if (value === undefined || value === null) return 0;
+  if (typeof value !== 'number') throw codedError(TypeError, 'ERR_INVALID_ARG_TYPE', 'mode must be int32 or null/undefined');
+  if (Number.isNaN(value)) throw codedError(RangeError, 'ERR_OUT_OF_RANGE', 'mode is out of range');
+  if (value < 0 || value > max) throw codedError(RangeError, 'ERR_OUT_OF_RANGE', `mode is out of range: >= 0 && <= ${max}`);
+  return Math.trunc(value);
 }

@@ -4,13 +4,13 @@ import type { PathName } from '../../core/path.ts';
 import { Refusal } from '../../core/refusal.ts';
 import { FIRST_DESCRIPTOR, type System } from '../system.ts';
 import {
-  callMode, checkAborted, descriptor, fileMode, getOptions, isDescriptor, openFlags, pathName, validateBoolean,
+  bitMode, checkAborted, descriptor, fileMode, getOptions, isDescriptor, openFlags, pathName, validateBoolean,
   validateInteger, type CommonOptions,
 } from './arguments.ts';
 import { BULK_BYTES } from './descriptors.ts';
-import { bothErrors, failure, tooLarge } from './errors.ts';
+import { bothErrors, failure, invalidType, tooLarge } from './errors.ts';
 import { laterTurn, type Call } from './lift.ts';
-import { bytesOf, isView, textBytes } from './transfer.ts';
+import { bytesOf, isView } from './transfer.ts';
 
 /** What of the exported face these calls go through, so that a patched `fsync` is seen. */
 export interface Flushing {
@@ -247,7 +247,7 @@ export function contentCalls(system: System, face: Flushing) {
 
   function copyFileSync(source: unknown, target: unknown, mode?: unknown): void {
     const from = pathName(source, 'src'), to = pathName(target, 'dest');
-    const bits = callMode(mode, COPY_BITS);
+    const bits = bitMode(mode, COPY_BITS);
     try {
       system.copyFile(from, to, { exclusive: (bits & constants.COPYFILE_EXCL) !== 0 });
     } catch (error) {
@@ -306,7 +306,8 @@ function decoded(content: Uint8Array, encoding: CommonOptions['encoding']): stri
 
 function dataBytes(data: unknown, encoding: CommonOptions['encoding']): Uint8Array {
   if (isView(data)) return bytesOf(data);
-  return textBytes(data, 'data', encoding);
+  if (typeof data !== 'string') throw invalidType('data', ['string', 'Buffer', 'TypedArray', 'DataView'], data);
+  return Buffer.from(data, (encoding || 'utf8') as BufferEncoding);
 }
 
 function isParts(data: unknown): data is Parts {

@@ -4,7 +4,7 @@ import type { PathName } from '../../core/path.ts';
 import { Refusal } from '../../core/refusal.ts';
 import type { System } from '../system.ts';
 import {
-  callMode, encoded, fileMode, getOptions, pathName, timeNs, validateBoolean, validateId, type CommonOptions,
+  bitMode, encoded, fileMode, getOptions, pathName, timeNs, validateBoolean, validateId, type CommonOptions,
 } from './arguments.ts';
 import { codedError, failure } from './errors.ts';
 import type { Call } from './lift.ts';
@@ -14,7 +14,7 @@ import { statFsAs, statsAs } from './stats.ts';
 export function nameCalls(system: System) {
   function accessSync(path: unknown, mode?: unknown): void {
     const name = pathName(path);
-    const wanted = callMode(mode, ACCESS_BITS);
+    const wanted = bitMode(mode, ACCESS_BITS);
     try {
       system.access(name, wanted);
     } catch (error) {

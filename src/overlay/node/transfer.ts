@@ -88,7 +88,7 @@ export function readArguments(given: readonly unknown[]): { buffer: unknown; ran
 export function writeRequest(fd: number, data: unknown, range: readonly unknown[]): Transfer {
   let [offset, length, position] = range;
   if (!isView(data)) {
-    const view = textBytes(data, 'buffer', length);
+    const view = textBytes(data, length);
     return { fd, view, offset: 0, length: view.length, position: writePosition(offset) };
   }
   if (typeof offset === 'object') {
@@ -109,8 +109,8 @@ function writePosition(position: unknown): number | null {
 }
 
 /** The bytes of a string; throws for anything else. An encoding that is none is utf8, as node takes it. */
-export function textBytes(data: unknown, name: string, encoding: unknown): Buffer {
-  if (typeof data !== 'string') throw invalidType(name, ['string', 'Buffer', 'TypedArray', 'DataView'], data);
+function textBytes(data: unknown, encoding: unknown): Buffer {
+  if (typeof data !== 'string') throw invalidType('buffer', ['string', 'Buffer', 'TypedArray', 'DataView'], data);
   if (typeof encoding !== 'string' || !Buffer.isEncoding(encoding)) return Buffer.from(data);
   if (encoding.toLowerCase() === 'hex' && data.length % 2 !== 0) {
     throw invalidValue('encoding', encoding, `is invalid for data of length ${data.length}`);
