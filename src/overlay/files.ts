@@ -263,7 +263,7 @@ export class Files {
   }
 
   /** Throws EISDIR where a path ends in no name, so that only a directory can be meant; first its directory has to be there. */
-  private demandFileName(actor: string, path: PathName): void {
+  demandFileName(actor: string, path: PathName): void {
     if (!NO_FILE_NAME.test(path)) return;
     const look = this.world.walker.lookParent(path);
     if (look.kind === 'outside') return;

@@ -138,6 +138,7 @@ export class Kernel implements System {
     try {
       const attr = this.fstat(source), mode = attr.mode & PERMISSION_BITS;
       const exclusive = options.exclusive ? constants.O_EXCL : 0;
+      this.files.demandFileName(this.actor, to);
       const there = options.exclusive ? undefined : this.quietly(to);
       if (there !== undefined && there.ino === attr.ino && there.dev === attr.dev) return;
       if ((attr.mode & constants.S_IFMT) === constants.S_IFDIR) return this.copyDirectory(to, exclusive, mode);
@@ -286,7 +287,13 @@ export class Kernel implements System {
 
   /** As libuv has it: a directory is found out only by the read, and the target, even one that was there, is gone then. */
   private copyDirectory(to: PathName, exclusive: number, mode: number): never {
-    this.close(this.open(to, constants.O_WRONLY | constants.O_CREAT | exclusive, mode));
+    const target = this.open(to, constants.O_WRONLY | constants.O_CREAT | exclusive, mode);
+    try {
+      this.ftruncate(target, 0);
+      this.fchmod(target, mode);
+    } finally {
+      this.close(target);
+    }
     this.unlink(to);
     throw new Refusal('EISDIR');
   }

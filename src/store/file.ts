@@ -1,5 +1,5 @@
 import {
-  closeSync, constants as flags, fdatasyncSync, fsyncSync, openSync, readSync, unlinkSync,
+  chmodSync, closeSync, constants as flags, fchmodSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, readSync, unlinkSync,
   writeSync,
 } from 'node:fs';
 import { Refusal } from '../core/refusal.ts';
@@ -41,6 +41,8 @@ export function writeSome(fd: number, bytes: Uint8Array, from: number, position:
 export function writeNew(path: string, bytes: Uint8Array, { through }: { through: boolean }): void {
   const fd = openSync(path, flags.O_WRONLY | flags.O_CREAT | flags.O_TRUNC, 0o600);
   try {
+    // The umask may have taken even that.
+    fchmodSync(fd, 0o600);
     for (let at = 0; at < bytes.length;) at += writeSome(fd, bytes, at, at);
     if (through) fdatasyncSync(fd);
   } catch (error) {
@@ -49,6 +51,13 @@ export function writeNew(path: string, bytes: Uint8Array, { through }: { through
   } finally {
     closeSync(fd);
   }
+}
+
+/** Makes a directory, and those above it, that only its owner may enter, whatever the umask. Gives the first one made. */
+export function makePrivate(directory: string): string | undefined {
+  const made = mkdirSync(directory, { recursive: true, mode: 0o700 });
+  if (made !== undefined) chmodSync(directory, 0o700);
+  return made;
 }
 
 /** Makes the names in a directory survive a power cut. */

@@ -1,5 +1,5 @@
 import {
-  constants, existsSync, fstatSync, mkdirSync, openSync, readdirSync, renameSync, rmdirSync, statSync, unlinkSync,
+  chmodSync, constants, existsSync, fstatSync, mkdirSync, openSync, readdirSync, renameSync, rmdirSync, statSync, unlinkSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Refusal } from '../core/refusal.ts';
@@ -183,7 +183,8 @@ function makeDirectories(path: string, made: string[]): void {
   if (existsSync(path)) return;
   if (dirname(path) !== path) makeDirectories(dirname(path), made);
   try {
-    mkdirSync(path, { mode: 0o700 });
+    mkdirSync(path);
+    chmodSync(path, 0o700);
     made.push(path);
   } catch (error) {
     if (!hasCode(error, 'EEXIST')) throw error;

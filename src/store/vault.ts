@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
-  closeSync, constants, existsSync, fdatasyncSync, fstatSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync,
+  closeSync, constants, existsSync, fdatasyncSync, fchmodSync, fstatSync, openSync, readFileSync, readdirSync, renameSync,
   statSync, unlinkSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,7 +12,7 @@ import { DiskBytes, MemoryBytes } from './bytes.ts';
 import type { Growing } from './bytes.ts';
 import { Catalog } from './catalog.ts';
 import type { PackPlace } from './catalog.ts';
-import { hasCode, readFully, syncDirectory, writeNew } from './file.ts';
+import { hasCode, makePrivate, readFully, syncDirectory, writeNew } from './file.ts';
 import { PACKED_BELOW_BYTES, PACK_MAGIC, RECORD_BYTES, digestOf, hexOf, scanPack, writeHead } from './pack.ts';
 
 /**
@@ -265,9 +265,10 @@ export class Vault implements Blobs {
 
   #beginPack(): void {
     if (this.#packs.length > 0) this.write({ through: this.#packDirty });
-    mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
+    makePrivate(this.#directory);
     const path = this.#packPath(this.#packs.length);
     const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o600);
+    fchmodSync(fd, 0o600);
     const pack = new DiskBytes(fd, 0);
     try {
       pack.append(PACK_MAGIC);
@@ -320,7 +321,7 @@ export class Vault implements Blobs {
 
   #putFile(digest: Version, bytes: Uint8Array): void {
     const files = this.#listFiles(), path = this.#filePath(digest), part = path + '.part';
-    mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
+    makePrivate(this.#directory);
     writeNew(part, bytes, { through: false });
     renameSync(part, path);
     files.set(digest, { checked: true });
