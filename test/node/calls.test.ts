@@ -104,6 +104,17 @@ describe.each(FACES)('a call that looks, %s', (face) => {
     }
   });
 
+  it.each(kinds)('stat and lstat of %s that shall not throw do so for the same reasons', async (kind) => {
+    for (const name of ['stat', 'lstat']) {
+      await against({
+        fs, prepare, act: async (subject, dir) => {
+          const stats = await call(subject, face, name, [join(dir, kind), { throwIfNoEntry: false }]);
+          return stats && facts(stats);
+        },
+      });
+    }
+  });
+
   it.each([{}, { recursive: true }])('readdir with types and %o gives the same entries', async (options) => {
     await against({
       fs, prepare,

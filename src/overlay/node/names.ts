@@ -35,7 +35,7 @@ export function nameCalls(system: System) {
   function must(path: unknown, follow: boolean): Attr {
     const name = pathName(path);
     try {
-      return system.mustStat(name, { follow });
+      return system.mustStat(name, follow ? FOLLOW : NO_FOLLOW);
     } catch (error) {
       throw failure(error, follow ? 'stat' : 'lstat', name);
     }
@@ -49,15 +49,15 @@ export function nameCalls(system: System) {
     return statsAs(must(path, false), options);
   }
 
+  /** Nothing for ENOENT alone: a path through a file is an error to node also here. */
   function quietly(path: unknown, options: unknown, follow: boolean): unknown {
     const name = pathName(path);
-    let attr;
     try {
-      attr = follow ? system.stat(name) : system.lstat(name);
+      return statsAs(system.mustStat(name, follow ? FOLLOW : NO_FOLLOW), options);
     } catch (error) {
+      if (error instanceof Refusal && error.code === 'ENOENT') return undefined;
       throw failure(error, follow ? 'stat' : 'lstat', name);
     }
-    return attr && statsAs(attr, options);
   }
 
   function statSync(path: unknown, options?: StatOptions): unknown {
@@ -219,6 +219,7 @@ function optionsOf(value: unknown): MkdirOptions {
   return value ?? NO_OPTIONS;
 }
 const FOLLOW = { follow: true } as const;
+const NO_FOLLOW = { follow: false } as const;
 const ACCESS_BITS = constants.R_OK | constants.W_OK | constants.X_OK;
 const SYMLINK_TYPES = new Set(['dir', 'file', 'junction']);
 
