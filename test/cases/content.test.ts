@@ -1,5 +1,7 @@
 import nodeFs from 'node:fs';
 import path from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect } from 'vitest';
 import { inEveryFace, once } from './ground.ts';
 
@@ -84,6 +86,25 @@ describe('content', () => {
     expect(fs.readFileSync(at('b'), 'utf8')).toBe('another file');
     fs.closeSync(a);
     fs.closeSync(b);
+  });
+
+  once('25. lets go of a FileHandle that nobody closed before the overlay was', { 'a': 'lower' }, async (ground) => {
+    const thrown: unknown[] = [];
+    const note = (error: unknown): void => void thrown.push(error);
+    process.on('uncaughtException', note);
+    try {
+      await (async () => void await ground.fs.promises.open(ground.at('a'), 'r'))();
+      await ground.reopen();
+      setFlagsFromString('--expose-gc');
+      const collect = runInNewContext('gc') as () => void;
+      for (let turn = 0; turn < 10; turn++) {
+        collect();
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    } finally {
+      process.off('uncaughtException', note);
+    }
+    expect(thrown).toEqual([]);
   });
 
   inEveryFace('26. fills with zeros what truncating upwards adds', { 'a': 'abc', 'b': 'abc' }, async (ground) => {

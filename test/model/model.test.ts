@@ -4,6 +4,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { program } from './arbitrary.ts';
+import { contentProgram } from './content-arbitrary.ts';
 import { playground } from './playground.ts';
 import type { Playground } from './playground.ts';
 import { duel } from './duel.ts';
@@ -27,6 +28,8 @@ const seconds = number('FUZZ_SECONDS');
 const seed = number('FUZZ_SEED') ?? (Date.now() ^ (process.pid << 8)) | 0;
 const replay = process.env['FUZZ_PATH'];
 const steps = number('FUZZ_STEPS') ?? 40;
+/** Of so many programs one is about the bytes of large files, which take ten times as long. */
+const CONTENT_SHARE = 16;
 
 describe('model', () => {
   let ground: Playground;
@@ -34,12 +37,21 @@ describe('model', () => {
   afterAll(() => ground.clear());
 
   it(`plays random programs as a real directory does (seed ${seed})`, { timeout: ((seconds ?? 600) + 120) * 1000 }, async () => {
-    await fc.assert(fc.asyncProperty(program(steps), (each) => ground.play(each)), {
-      numRuns: runs, seed,
-      ...(replay === undefined ? {} : { path: replay }),
-      ...(seconds === undefined ? {} : { interruptAfterTimeLimit: seconds * 1000 }),
-    });
+    await fc.assert(fc.asyncProperty(program(steps), (each) => ground.play(each)), options(runs, 0.75));
   });
+
+  it(`keeps the bytes of large files as a real directory does (seed ${seed})`, { timeout: ((seconds ?? 600) + 120) * 1000 }, async () => {
+    await fc.assert(fc.asyncProperty(contentProgram(steps), (each) => ground.play(each)), options(Math.ceil(runs / CONTENT_SHARE), 0.25));
+  });
+
+  /** A path belongs to one of the two: the other is to be left out by vitest's `-t`. */
+  function options(numRuns: number, share: number): fc.Parameters<unknown> {
+    return {
+      numRuns, seed,
+      ...(replay === undefined ? {} : { path: replay }),
+      ...(seconds === undefined ? {} : { interruptAfterTimeLimit: seconds * share * 1000 }),
+    };
+  }
 
   // What follows tests the test: it passes a true file system, and finds a lie in an untrue one.
   describe('oracle', () => {

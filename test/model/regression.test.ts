@@ -36,6 +36,10 @@ const FOUND: readonly [string, readonly Step[]][] = [
   ]],
   ['creating opens of names that end in a slash or dot', (['open', 'writeFile', 'appendFile'] as const).flatMap((op): Step[] =>
     ['a/', 'none/', 'none/.', 'd/.', 'e/', 'a/.'].map((path) => (op === 'open' ? { op, path, flags: 'a', slot: 0 } : { op, path, data: text('x') })))],
+  ['creating opens of dots, and through a link with a slash', [
+    { op: 'open', path: '..', flags: 'wx', slot: 0 }, { op: 'writeFile', path: '.', data: text(''), flag: 'ax' },
+    { op: 'symlink', path: 'new', target: 'a/' }, { op: 'writeFile', path: 'new', data: text('') },
+  ]],
   ['an opened link that has to be a directory', [{ op: 'open', path: 'l', flags: O_DIRECTORY | O_NOFOLLOW, slot: 0 }]],
   ['truncation by a reading open', [{ op: 'open', path: 'b', flags: O_TRUNC, slot: 0 }, { op: 'open', path: 'd/a', flags: O_TRUNC, slot: 1 }]],
   ['truncation of what is empty', [{ op: 'writeFile', path: 'd/a', data: text('') }]],
