@@ -40,14 +40,16 @@ export class Files {
   /** open(2) below the root; `outside` gets the paths that are not. */
   open(actor: string, path: PathName, flags: number, mode: number, outside: (path: string) => number): number {
     const exclusive = (flags & O_CREAT) !== 0 && (flags & O_EXCL) !== 0;
-    if ((flags & O_CREAT) !== 0) this.demandFileName(actor, path);
-    const look = this.world.walker.look(path, { follow: (flags & O_NOFOLLOW) === 0 && !exclusive });
+    const creates = (flags & O_CREAT) !== 0;
+    if (creates) this.demandFileName(actor, path, { exclusive });
+    const look = this.world.walker.look(path, { follow: (flags & O_NOFOLLOW) === 0 && !exclusive, creates });
     if (look.kind === 'outside') return outside(look.outside);
     if (look.kind === 'missing') {
-      if ((flags & O_CREAT) === 0) {
+      if (!creates) {
         this.world.recorder.miss(actor, { path: look.missing.path, via: look.via }, 'open');
         throw notFound();
       }
+      if (look.missing.directoryOnly && look.missing.parent !== undefined) throw new Refusal('EISDIR');
       if ((flags & O_DIRECTORY) !== 0) throw new Refusal('EINVAL');
       return this.describe(actor, this.create(actor, look, mode, PendingWrite.whole(new Uint8Array(0))), look.via, flags);
     }
@@ -86,11 +88,12 @@ export class Files {
   writeFile(actor: string, path: PathName, bytes: Uint8Array, flags: number, mode: number): 'done' | 'not plain' {
     const exclusive = (flags & O_EXCL) !== 0;
     if ((flags & ~O_EXCL) !== WHOLE_FILE_FLAGS) return 'not plain';
-    this.demandFileName(actor, path);
-    const look = this.world.walker.look(path, { follow: !exclusive });
+    this.demandFileName(actor, path, { exclusive });
+    const look = this.world.walker.look(path, { follow: !exclusive, creates: true });
     if (look.kind === 'outside') return 'not plain';
     const write = (): PendingWrite => PendingWrite.whole(Uint8Array.prototype.slice.call(bytes));
     if (look.kind === 'missing') {
+      if (look.missing.directoryOnly && look.missing.parent !== undefined) throw new Refusal('EISDIR');
       this.nameNew(actor, look, bytes.length > 0 ? this.modeAfterWrite(mode) : mode, write());
       if (bytes.length > 0) this.world.watchers.changed(look.missing.path);
       return 'done';
@@ -263,11 +266,11 @@ export class Files {
   }
 
   /** Throws EISDIR where a path ends in no name, so that only a directory can be meant; first its directory has to be there. */
-  demandFileName(actor: string, path: PathName): void {
+  demandFileName(actor: string, path: PathName, { exclusive }: { exclusive: boolean }): void {
     if (!NO_FILE_NAME.test(path)) return;
     const look = this.world.walker.lookParent(path);
     if (look.kind === 'outside') return;
-    if (look.kind !== 'missing') throw new Refusal('EISDIR');
+    if (look.kind !== 'missing') throw new Refusal(exclusive && look.kind === 'special' && !look.slash ? 'EEXIST' : 'EISDIR');
     this.world.recorder.miss(actor, { path: look.missing.path, via: look.via }, 'open');
     throw notFound();
   }

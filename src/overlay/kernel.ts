@@ -138,7 +138,7 @@ export class Kernel implements System {
     try {
       const attr = this.fstat(source), mode = attr.mode & PERMISSION_BITS;
       const exclusive = options.exclusive ? constants.O_EXCL : 0;
-      this.files.demandFileName(this.actor, to);
+      this.files.demandFileName(this.actor, to, options);
       const there = options.exclusive ? undefined : this.quietly(to);
       if (there !== undefined && there.ino === attr.ino && there.dev === attr.dev) return;
       if ((attr.mode & constants.S_IFMT) === constants.S_IFDIR) return this.copyDirectory(to, exclusive, mode);

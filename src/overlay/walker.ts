@@ -13,6 +13,11 @@ const S_IFLNK = 0o120000;
 /** Any component that is empty, `.` or `..`: such a path is walked, not looked up at once. */
 const UNCLEAN = /(?:^|\/)\.{0,2}(?:\/|$)/;
 
+interface LookOptions {
+  readonly follow: boolean;
+  readonly creates?: boolean;
+}
+
 /**
  * Leads from a path as asked to what is there, as namei does in a kernel: in the overlay first, in the lower where the
  * overlay says nothing, symlinks resolved in the overlay's own name space and never past its root. Has no effect.
@@ -43,10 +48,11 @@ export class Walker {
   }
 
   /**
-   * Looks a path up. `follow`: a final symlink is followed. Throws ENOTDIR, ELOOP, EACCES and ENAMETOOLONG; that
+   * Looks a path up. `follow`: a final symlink is followed. `creates`: for an open that may create, which says EISDIR where
+   * a symlink's target ends in a slash. Throws ENOTDIR, ELOOP, EACCES and ENAMETOOLONG; that
    * nothing is there is a value.
    */
-  look(asked: PathName, options: { follow: boolean }): Look {
+  look(asked: PathName, options: LookOptions): Look {
     if (asked === '') throw new Refusal('ENOENT');
     if (asked.length * 3 >= PATH_MAX_BYTES && byteLength(asked) >= PATH_MAX_BYTES) throw new Refusal('ENAMETOOLONG');
     const rest = this.treePart(asked);
@@ -200,14 +206,14 @@ export class Walker {
   }
 
   /** A path that does not begin with a mount point may still lead there by `..`: names outside are taken literally. */
-  private walkFromOutside(asked: PathName, options: { follow: boolean }): Look {
+  private walkFromOutside(asked: PathName, options: LookOptions): Look {
     const absolute = normalize(asked.charCodeAt(0) === 47 ? asked : process.cwd() + '/' + asked);
     const rest = this.treePart(absolute as PathName);
     if (rest === undefined) return { kind: 'outside', outside: absolute, via: undefined };
     return this.walk(rest, options);
   }
 
-  private walk(rest: string, options: { follow: boolean }): Look {
+  private walk(rest: string, options: LookOptions): Look {
     const stack: Spot[] = [this.root()];
     const pending = rest.split('/').reverse();
     const asked = rest;
@@ -239,7 +245,7 @@ export class Walker {
         } else pending.push(...target.split('/').reverse());
         continue;
       }
-      if (type !== 'directory' && (!last || directoryOnly)) throw new Refusal('ENOTDIR');
+      if (type !== 'directory' && (!last || directoryOnly)) throw new Refusal(last && options.creates === true ? 'EISDIR' : 'ENOTDIR');
       stack.push(found);
     }
     const spot = stack.at(-1) as Spot;
@@ -251,7 +257,7 @@ export class Walker {
   }
 
   /** `..` of the root: out of the tree, unless the names that follow lead back in. */
-  private leave(first: string, pending: string[], options: { follow: boolean }, asked: string): Look {
+  private leave(first: string, pending: string[], options: LookOptions, asked: string): Look {
     const absolute = normalize([this.mountPoint, first, ...pending.toReversed()].join('/'));
     const rest = this.treePart(absolute as PathName);
     if (rest === undefined) return { kind: 'outside', outside: absolute, via: undefined };
