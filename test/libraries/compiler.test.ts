@@ -37,7 +37,7 @@ function systemOf(fs: Fs, dir: string): ts.System {
 /** Checks and emits a project: every complaint about it or only about some files, and every file written. */
 function compile({ fs, dir }: Side, files?: readonly string[]): { complaints: string[]; emitted: Record<string, string> } {
   const system = systemOf(fs, dir);
-  const config = ts.getParsedCommandLineOfConfigFile(join(dir, 'tsconfig.build.json'), {}, {
+  const config = ts.getParsedCommandLineOfConfigFile(join(dir, 'tsconfig.build.json'), { noEmitOnError: false }, {
     ...system, onUnRecoverableConfigFileDiagnostic: (diagnostic) => { throw new Error(ts.flattenDiagnosticMessageText(diagnostic.messageText, '\n')); },
   });
   if (config === undefined) throw new Error('no tsconfig.build.json');
