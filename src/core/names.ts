@@ -27,6 +27,7 @@ interface Branch<V> {
   readonly slots: (Leaf<V> | Branch<V>)[];
 }
 
+/** Names and what each stands for. `set` and `delete` are for the owner alone. */
 export class Names<V> {
   private owner: Owner;
   private small: Map<string, V> | undefined = new Map();

@@ -24,6 +24,7 @@ export interface State {
   marks: Map<string, number>;
 }
 
+/** Nothing has happened yet: all is as the lower has it. */
 export function initialState(): State {
   const owner = new Owner();
   return {

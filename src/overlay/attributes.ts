@@ -101,6 +101,7 @@ export function inodeRecord(value: bigint): Inode {
   return value <= 9007199254740991n ? Number(value) : String(value);
 }
 
+/** A fingerprint as an event holds it. */
 export function fingerprintRecord(print: Fingerprint): FingerprintRecord {
   return {
     dev: inodeRecord(print.dev), ino: inodeRecord(print.ino), size: print.size,

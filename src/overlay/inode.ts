@@ -75,6 +75,7 @@ export class OpenInodes {
   }
 }
 
+/** The key of a node that is no pass-through among the open inodes. */
 export function inodeKeyOf(node: Node): string {
   return linkKey(node.dev, node.ino as bigint);
 }

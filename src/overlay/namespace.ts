@@ -272,6 +272,7 @@ function isBelow(path: TreePath, ancestor: TreePath): boolean {
   return path !== ancestor && isWithin(path, ancestor);
 }
 
+/** The `via` of an event, where the name as asked was another. */
 export function viaField(at: Observed): { via?: string } {
   return at.via === undefined ? {} : { via: at.via };
 }

@@ -39,6 +39,7 @@ export type ParentLook =
   | { readonly kind: 'missing'; readonly missing: Missing; readonly via: string | undefined }
   | { readonly kind: 'outside'; readonly outside: string };
 
+/** What kind of thing a look-up found. */
 export function spotType(spot: Spot): NodeType {
   if (spot.node !== undefined) return spot.node.type;
   return spot.attr === undefined ? 'directory' : typeOf(spot.attr.mode);

@@ -55,10 +55,12 @@ export function checkLimit(bytes: number, limit: number): void {
   if (bytes > limit) throw new Refusal('EFBIG', { reason: `blob limit of ${limit} bytes reached` });
 }
 
+/** The refusal for a blob that is not there. */
 export function goneBlob(digest: Version): Refusal {
   return new Refusal('EIO', { reason: `blob ${digest} is gone` });
 }
 
+/** The refusal for a blob whose bytes are not those of its digest. */
 export function otherBlob(digest: Version): Refusal {
   return new Refusal('EIO', { reason: `blob ${digest} has other bytes than its digest says` });
 }

@@ -28,6 +28,7 @@ export interface PackPlace {
   readonly length: number;
 }
 
+/** Where each packed blob lies, kept as a file so that opening need not scan the packs. Only a cache. */
 export class Catalog {
   /** Bytes of each pack that are catalogued. */
   readonly covered: readonly number[];

@@ -26,6 +26,7 @@ export interface LiveOptions {
   readonly surroundings?: Surroundings;
 }
 
+/** A `Store` made of a log and blobs, and what both have in common: order, durability, poison. */
 export class LiveStore implements Store {
   readonly header: Header;
   readonly directory: string | undefined;

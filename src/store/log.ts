@@ -41,6 +41,7 @@ export interface OpenLogOptions {
   readonly parse?: boolean;
 }
 
+/** The lines of a log over any sink. Checks what it reads, and seals what it writes. */
 export class Log implements Readable {
   readonly header: Header;
   lastSeq: number;

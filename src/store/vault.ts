@@ -35,6 +35,7 @@ interface Known extends PackPlace {
   checked: boolean;
 }
 
+/** The blobs of a session directory: small ones packed, large ones a file each. */
 export class Vault implements Blobs {
   readonly #directory: string;
   readonly #limit: number;
