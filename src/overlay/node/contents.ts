@@ -21,11 +21,15 @@ export interface Flushing {
 /** Calls on whole contents: readFile, writeFile, appendFile, copyFile, truncate. */
 export function contentCalls(system: System, face: Flushing) {
   function readWhole(name: PathName, flags: number, limit: number): Uint8Array | number {
+    let content;
     try {
-      return system.readFile(name, flags, limit);
+      content = system.readFile(name, flags, limit);
     } catch (error) {
       throw readFailure(error, name, flags);
     }
+    // A System may give more than was asked for; node's callers never get it.
+    if (typeof content !== 'number' && content.length > READ_LIMIT) throw tooLarge(content.length);
+    return content;
   }
 
   function readFileSync(path: unknown, options?: unknown): unknown {
