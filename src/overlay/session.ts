@@ -73,13 +73,16 @@ export class Session {
   }
 
   /**
-   * Appends an event and folds it in. Throws what the store threw (nothing has changed then). `write`: the bytes of a
+   * Appends `body` as an event (the very object: it is the log's from now on) and folds it in. Throws what the store threw (nothing has changed then). `write`: the bytes of a
    * write, which reach the store when the event is published. `orphan`: the node, where the file has no name any more.
    */
   append(actor: string, body: EventBody, write?: PendingWrite, orphan?: Node): Event {
     if (this.fault !== undefined) throw this.fault;
     this.publish();
-    const event = { seq: this.state.seq + 1, time: this.clock.iso(), actor, ...body } as Event;
+    const event = body as Growing<Event>;
+    event.seq = this.state.seq + 1;
+    event.time = this.clock.iso();
+    event.actor = actor;
     if (this.durability === 'write' || this.durability === 'fsync') return this.appendAtOnce(event, write, orphan);
     this.pending = this.fold(event, write, write?.content, orphan);
     this.tail = event;

@@ -25,7 +25,8 @@ export class LowerVersions {
 
   /** `attr` was taken from the descriptor that the hashed bytes came from; `now` in ms since 1970, at that look. */
   set(path: TreePath, attr: Attr, version: Version, now: number): void {
-    if (Number(attr.ctime / 1_000_000n) + RACY_MS >= now || Number(attr.mtime / 1_000_000n) + RACY_MS >= now) return;
+    const settled = BigInt(Math.floor(now) - RACY_MS) * 1_000_000n;
+    if (attr.ctime >= settled || attr.mtime >= settled) return;
     if (this.known.size >= REMEMBERED_FILES && !this.known.has(path)) {
       const oldest = this.known.keys().next();
       if (!oldest.done) this.known.delete(oldest.value);

@@ -77,6 +77,7 @@ export class Walker {
       const slash = rest.indexOf('/', start), end = slash < 0 ? rest.length : slash;
       const name = rest.slice(start, end), entry = node.names?.get(name);
       if (entry === undefined) {
+        if (node === this.state.root) return { path: rest, node: undefined, origin: rest };
         const origin = node.names && node.below(name);
         if (origin === undefined) return undefined;
         return { path: rest, node: undefined, origin: (end === rest.length ? origin : origin + rest.slice(end)) as TreePath };
@@ -164,6 +165,7 @@ export class Walker {
       if (name.length * 3 > NAME_MAX_BYTES && byteLength(name) > NAME_MAX_BYTES) throw new Refusal('ENAMETOOLONG');
       const entry: Entry | undefined = node.names?.get(name);
       if (entry === undefined) {
+        if (start === 0) return this.lookLower(node, rest, 0, rest, follow);
         const origin = node.below(name);
         if (origin === undefined) return last ? this.missingIn(node, rest, start, undefined) : undefined;
         return this.lookLower(node, rest, start, (origin + rest.slice(end)) as TreePath, follow);

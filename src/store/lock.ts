@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { linkSync, readFileSync, readdirSync, readlinkSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, linkSync, readFileSync, readdirSync, readlinkSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LockedSessionError } from './fault.ts';
 import { hasCode } from './file.ts';
@@ -47,6 +47,7 @@ function acquire(directory: string, name: string, owner: Owner): Lock {
   const own = join(directory, `lock.${owner.nonce}.${randomBytes(6).toString('base64url')}`);
   try {
     writeFileSync(own, JSON.stringify(owner) + '\n', { flag: 'wx', mode: 0o600 });
+    chmodSync(own, 0o600);
     for (;;) {
       if (linked(own, path)) return held(path, owner);
       const holder = readOwner(path);
