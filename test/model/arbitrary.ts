@@ -175,7 +175,8 @@ function asNobody(program: Program): Program {
 }
 
 function isUnfit(step: Step): boolean {
-  return ['link', 'access', 'exists', 'cp'].includes(step.op) || ((step.op === 'rm' || step.op === 'readdir') && step.recursive === true);
+  // The overlay reads the lower as this process may: its own chmod cannot open what the real file denies.
+  return ['link', 'access', 'exists', 'cp', 'rm', 'chmod', 'fchmod'].includes(step.op) || (step.op === 'readdir' && step.recursive === true);
 }
 
 /** A session in memory cannot be reopened: such programs get a directory. */

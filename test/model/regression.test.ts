@@ -73,6 +73,11 @@ const FOUND: readonly [string, readonly Step[]][] = [
     { op: 'open', path: 'd/a', flags: 'r', slot: 2, style: 'promises' }, { op: 'appendFileFd', slot: 2, data: text(''), style: 'promises' },
     { op: 'writeFileFd', slot: 2, data: text(''), style: 'promises' },
   ]],
+  ['copyFile of a directory onto itself', [{ op: 'copyFile', path: 'e', to: 'e' }]],
+  ['nothing read or written by a descriptor of the wrong kind', [
+    { op: 'open', path: 'd/a', flags: 'a', slot: 0 }, { op: 'readv', slot: 0, length: 0, position: null }, { op: 'read', slot: 0, length: 0, position: null },
+    { op: 'open', path: 'd/a', flags: 'r', slot: 1 }, { op: 'writeFileFd', slot: 1, data: text(''), style: 'callback' }, { op: 'writeFileFd', slot: 1, data: text('') },
+  ]],
 ];
 
 /** The same, as nobody over the tree of files with owners. */
@@ -85,6 +90,11 @@ const FOUND_AS_NOBODY: readonly [string, readonly Step[]][] = [
   ['removals of what is full or closed', [
     { op: 'rmdir', path: 'o' }, { op: 'rename', path: 'd', to: 'o' }, { op: 'unlink', path: '' }, { op: 'rename', path: 'e', to: 'd/d' },
   ]],
+  ['a truncation of a setuid file', [{ op: 'truncate', path: 'n/b', size: 4095 }]],
+  ['a session under a umask that hides all', [{ op: 'umask', mask: 0o777 }, { op: 'reopen' }, { op: 'reopen' }]],
+  ['a directory that may not be read, read as a file', [{ op: 'readFile', path: 'e/e' }]],
+  ['a closed directory onto a file', [{ op: 'rename', path: 'd/d', to: 'a' }]],
+  ['a copy onto what a stranger owns', [{ op: 'copyFile', path: 'a', to: 'n/a' }]],
   ['recursive mkdir in a closed place', [{ op: 'mkdir', path: 'e/e/a/b/c', recursive: true, style: 'promises' }, { op: 'mkdir', path: 'e/e/x/b', recursive: true }]],
 ];
 
