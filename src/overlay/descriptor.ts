@@ -1,6 +1,6 @@
 import { Refusal } from '../core/refusal.ts';
 import type { Event } from '../core/event.ts';
-import { RunningVersion } from './hash.ts';
+import type { RunningVersion } from './hash.ts';
 import type { OpenInode } from './inode.ts';
 import { FIRST_DESCRIPTOR } from './system.ts';
 

@@ -7,7 +7,7 @@ import { Refusal } from '../core/refusal.ts';
 import { find } from '../core/state.ts';
 import { linkKey, takenOver, type Node } from '../core/tree.ts';
 import type { Version } from '../core/version.ts';
-import type { LowerFile } from '../lower/lower.ts';
+import type { Lower, LowerFile } from '../lower/lower.ts';
 import { baseRecord, inodeRecord } from './attributes.ts';
 import { Descriptor } from './descriptor.ts';
 import { EMPTY_VERSION } from './hash.ts';
@@ -59,20 +59,23 @@ export class Files {
     return this.describe(actor, inode, look.via, flags);
   }
 
-  /** The content of the file at `path`, whole. The caller owns the bytes. */
-  readFile(actor: string, path: PathName): Uint8Array | { outside: string } {
+  /**
+   * The content of the file at `path`, whole; the caller owns the bytes. `undefined` where it has to be opened instead: it
+   * lies outside, or has more than `limit` bytes.
+   */
+  readFile(actor: string, path: PathName, limit: number): Uint8Array | undefined {
     const { world } = this, glance = world.credentials.isRoot ? world.walker.glance(path) : undefined;
-    if (glance?.node?.type === 'file') return this.readNode(actor, glance.node, { path: glance.path, via: undefined });
+    if (glance?.node?.type === 'file') return this.readNode(actor, glance.node, { path: glance.path, via: undefined }, limit);
     if (glance?.origin !== undefined) {
       const found = world.lower.slurp(glance.origin, SLURP_BYTES);
       if (typeof found === 'object' && 'kind' in found) {
         const at = { path: glance.path, via: undefined, origin: glance.origin };
-        if (found.attr.nlink === 1 || world.state.links.size === 0) return this.readLower(actor, at, found);
+        if (found.attr.nlink === 1 || world.state.links.size === 0) return this.readLower(actor, at, found, limit);
         if (found.kind === 'open') found.close();
       }
     }
     const look = world.walker.look(path, { follow: true });
-    if (look.kind === 'outside') return look;
+    if (look.kind === 'outside') return undefined;
     if (look.kind === 'missing') {
       world.recorder.miss(actor, { path: look.missing.path, via: look.via }, 'open');
       throw notFound();
@@ -80,8 +83,8 @@ export class Files {
     const { spot } = look, at = { path: spot.path, via: look.via };
     this.demandRegular(spot);
     world.credentials.demand(spot, READ);
-    if (spot.node === undefined) return this.readLower(actor, { ...at, origin: spot.origin as TreePath }, undefined);
-    return this.readNode(actor, spot.node, at);
+    if (spot.node === undefined) return this.readLower(actor, { ...at, origin: spot.origin as TreePath }, undefined, limit);
+    return this.readNode(actor, spot.node, at, limit);
   }
 
   /** open with O_CREAT and O_TRUNC (O_EXCL as asked), write, close. */
@@ -165,7 +168,8 @@ export class Files {
     return inode.node = node;
   }
 
-  private readLower(actor: string, at: Observed & { origin: TreePath }, found: ReturnType<World['lower']['slurp']> | undefined): Uint8Array {
+  private readLower(actor: string, at: Observed & { origin: TreePath }, found: ReturnType<Lower['slurp']> | undefined,
+    limit: number): Uint8Array | undefined {
     const { world } = this;
     const got = found ?? world.lower.slurp(at.origin, SLURP_BYTES);
     if (typeof got === 'string' || !('kind' in got)) throw notFound();
@@ -176,6 +180,7 @@ export class Files {
       return bytes;
     }
     try {
+      if (got.attr.size > limit) return undefined;
       const bytes = readThrough(got), { attr } = got;
       const known = bytes.length === attr.size ? world.contents.versionOfBytes(at.origin, attr, bytes) : undefined;
       world.recorder.read(actor, at, { version: known, print: attr, size: bytes.length });
@@ -185,13 +190,14 @@ export class Files {
     }
   }
 
-  private readNode(actor: string, node: Node, at: Observed): Uint8Array {
+  private readNode(actor: string, node: Node, at: Observed, limit: number): Uint8Array | undefined {
     const { world } = this;
+    if (limit !== Infinity && world.attributes.sizeOf(node) > limit) return undefined;
     world.session.publish();
     if (node.content.kind === 'lower') {
       const origin = node.origin as TreePath, found = world.lower.slurp(origin, SLURP_BYTES);
       if (typeof found === 'string' || !('kind' in found)) throw changedBelow(origin);
-      return this.readLower(actor, { ...at, origin }, found);
+      return this.readLower(actor, { ...at, origin }, found, limit);
     }
     const bytes = Uint8Array.prototype.slice.call(world.contents.whole(node, undefined)) as Uint8Array;
     world.recorder.read(actor, at, { version: node.version, print: undefined, size: bytes.length });

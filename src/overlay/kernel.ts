@@ -110,16 +110,20 @@ export class Kernel implements System {
     this.metadata.utimes(this.actor, spot, at, atime, mtime, unlinked);
   }
 
-  readFile(path: PathName, flags: number): Uint8Array {
+  readFile(path: PathName, flags: number): Uint8Array;
+  readFile(path: PathName, flags: number, limit: number): Uint8Array | number;
+  readFile(path: PathName, flags: number, limit = Infinity): Uint8Array | number {
     if (flags === READING) {
-      const bytes = this.files.readFile(this.actor, path);
-      if (!('outside' in bytes)) return bytes;
+      const bytes = this.files.readFile(this.actor, path, limit);
+      if (bytes !== undefined) return bytes;
     }
     const fd = this.open(path, flags, 0o666);
+    let kept = false;
     try {
-      return this.readAll(fd);
+      kept = limit !== Infinity && this.fstat(fd).size > limit;
+      return kept ? fd : this.readAll(fd);
     } finally {
-      this.close(fd);
+      if (!kept) this.close(fd);
     }
   }
 

@@ -238,6 +238,11 @@ export class Walker {
       if (type === 'symlink' && (!last || options.follow || directoryOnly)) {
         if (++links > SYMLINK_LIMIT) throw new Refusal('ELOOP');
         const target = this.targetOf(found);
+        if (target === undefined) {
+          // An outsider put something else in the link's place since it was looked at: look again.
+          pending.push(name);
+          continue;
+        }
         if (target === '') throw new Refusal('ENOENT');
         if (target.startsWith('/')) {
           const inside = this.treePart(target as PathName) ?? this.treePart(normalize(target) as PathName);
@@ -267,8 +272,15 @@ export class Walker {
     return look.kind === 'spot' ? { ...look, via: viaOf(asked, look.spot.path) } : look;
   }
 
-  private targetOf(spot: Spot): string {
-    return spot.node?.target ?? this.lower.readlink((spot.node?.origin ?? spot.origin) as TreePath);
+  /** `undefined`: what was a symlink in the lower is none any more. */
+  private targetOf(spot: Spot): string | undefined {
+    if (spot.node?.target !== undefined) return spot.node.target;
+    try {
+      return this.lower.readlink((spot.node?.origin ?? spot.origin) as TreePath);
+    } catch (error) {
+      if (error instanceof Refusal && (error.code === 'EINVAL' || error.code === 'ENOENT')) return undefined;
+      throw error;
+    }
   }
 }
 

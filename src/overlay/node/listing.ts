@@ -75,8 +75,10 @@ export function listingCalls(system: System) {
   /** `native` is realpath(3); the other is node's own walk, whose errors name the component that failed. */
   function realpath(path: PathName, options: unknown, native: boolean): string | Buffer {
     const { encoding } = getOptions<CommonOptions>(options, NO_OPTIONS);
+    // Node's own walk takes `..` away by the letter before it looks at anything.
+    const asked = native ? path : posix.resolve(system.cwd(), path) as PathName;
     try {
-      return encoded(system.realpath(path), encoding);
+      return encoded(system.realpath(asked), encoding);
     } catch (error) {
       if (native) throw failure(error, 'realpath', path);
       throw failedWalk(path, error);
