@@ -5,7 +5,7 @@ import { extentsOf, lowerExtents } from '../core/evolve.ts';
 import type { PathName, TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { find } from '../core/state.ts';
-import { linkKey, takenOver, type Node } from '../core/tree.ts';
+import { linkKey, Node, takenOver } from '../core/tree.ts';
 import type { Version } from '../core/version.ts';
 import type { Lower, LowerFile } from '../lower/lower.ts';
 import { baseRecord, inodeRecord } from './attributes.ts';
@@ -81,8 +81,8 @@ export class Files {
       throw notFound();
     }
     const { spot } = look, at = { path: spot.path, via: look.via };
-    this.demandRegular(spot);
     world.credentials.demand(spot, READ);
+    this.demandRegular(spot);
     if (spot.node === undefined) return this.readLower(actor, { ...at, origin: spot.origin as TreePath }, undefined, limit);
     return this.readNode(actor, spot.node, at, limit);
   }
@@ -126,6 +126,7 @@ export class Files {
       op: 'truncate', path: at.path, ...viaField(at), size, ...identity,
       ...(version === undefined ? undefined : { version }), mtime: world.now(), ...(lower === undefined ? undefined : { lower }),
     });
+    this.clearPrivileges(actor, at);
     world.watchers.changed(at.path);
   }
 
@@ -347,6 +348,13 @@ export class Files {
     world.mutate(actor, { op: 'truncate', path: at.path, ...viaField(at), size, ...world.identity(node), mtime: world.now(),
       ...(node.version === undefined ? undefined : { version: node.version }) });
     world.watchers.changed(target.path);
+  }
+
+  /** What a write does to the mode, for a change of size, whose event has no mode. */
+  private clearPrivileges(actor: string, at: Observed): void {
+    const { world } = this, node = world.credentials.isRoot ? undefined : find(world.state, at.path);
+    if (!(node instanceof Node) || this.keepsMode(node)) return;
+    world.mutate(actor, { op: 'chmod', path: at.path, mode: this.modeAfterWrite(node.mode as number), ...world.identity(node), mtime: world.now() });
   }
 
   private keepsMode(node: Node): boolean {

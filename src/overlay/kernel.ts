@@ -143,12 +143,11 @@ export class Kernel implements System {
       const attr = this.fstat(source), mode = attr.mode & PERMISSION_BITS;
       const exclusive = options.exclusive ? constants.O_EXCL : 0;
       this.files.demandFileName(this.actor, to, options);
+      if ((attr.mode & constants.S_IFMT) === constants.S_IFDIR) return this.copyDirectory(to, exclusive, mode);
       const there = options.exclusive ? undefined : this.quietly(to);
       if (there !== undefined && there.ino === attr.ino && there.dev === attr.dev) return;
-      if ((attr.mode & constants.S_IFMT) === constants.S_IFDIR) return this.copyDirectory(to, exclusive, mode);
       this.writeFile(to, this.readAll(source), constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | exclusive, mode);
-      const now = this.quietly(to);
-      if (now !== undefined && (now.mode & PERMISSION_BITS) !== mode) this.chmod(to, mode, { follow: true });
+      this.copyMode(to, mode);
     } finally {
       this.close(source);
     }
@@ -300,6 +299,17 @@ export class Kernel implements System {
     }
     this.unlink(to);
     throw new Refusal('EISDIR');
+  }
+
+  /** As libuv has it: where the mode cannot be given, the copy is taken back. */
+  private copyMode(to: PathName, mode: number): void {
+    if (((this.quietly(to) as Attr).mode & PERMISSION_BITS) === mode) return;
+    try {
+      this.chmod(to, mode, { follow: true });
+    } catch (error) {
+      this.unlink(to);
+      throw error;
+    }
   }
 
   /** Attributes without an event: for a call that is recorded by what it does. */

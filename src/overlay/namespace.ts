@@ -111,15 +111,14 @@ export class Namespace {
     this.demandRemovable(a.parent, source);
     if (target === undefined) world.demandWritable(b.parent);
     else this.demandRemovable(b.parent, target);
+    const replaced = options.exchange === true ? undefined : target;
+    if (replaced !== undefined && sourceType === 'directory' && spotType(replaced) !== 'directory') throw new Refusal('ENOTDIR');
+    if (replaced !== undefined && sourceType !== 'directory' && spotType(replaced) === 'directory') throw new Refusal('EISDIR');
     if (a.parent.path !== b.parent.path) {
       this.demandMovable(source);
       if (target !== undefined && options.exchange === true) this.demandMovable(target);
     }
-    if (target !== undefined && options.exchange !== true) {
-      if (sourceType === 'directory' && spotType(target) !== 'directory') throw new Refusal('ENOTDIR');
-      if (sourceType !== 'directory' && spotType(target) === 'directory') throw new Refusal('EISDIR');
-      if (sourceType === 'directory') this.demandEmpty(target);
-    }
+    if (replaced !== undefined && sourceType === 'directory') this.demandEmpty(replaced);
     this.move(actor, source, at, path, target, options.exchange === true);
   }
 

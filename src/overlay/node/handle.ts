@@ -28,7 +28,13 @@ let warnedOfForgotten = false;
 
 /** Closes what nobody can close any more, and says so as node does. */
 const forgotten = new FinalizationRegistry<{ readonly fd: number; close(fd: number): void }>(({ fd, close }) => {
-  close(fd);
+  try {
+    close(fd);
+  } catch (error) {
+    // Whoever closed the overlay has closed its descriptors with it.
+    if ((error as NodeJS.ErrnoException).code !== 'EBADF') throw error;
+    return;
+  }
   process.emitWarning(`Closing file descriptor ${fd} on garbage collection`);
   if (warnedOfForgotten) return;
   warnedOfForgotten = true;
