@@ -141,9 +141,10 @@ export class Namespace {
   /** What a directory holds: the overlay's names over the lower's, each once. Nothing is recorded. */
   entries(spot: Spot): SystemEntry[] {
     const { world } = this, { node } = spot, origin = originOf(spot);
-    const shows = origin !== undefined && node?.opaque !== true && this.isLowerDirectory(origin);
+    if (node === undefined) return [...world.lower.list(origin as TreePath)];
+    const shows = origin !== undefined && !node.opaque && this.isLowerDirectory(origin);
     const below = shows ? world.lower.list(origin) : [];
-    const names = node?.names;
+    const { names } = node;
     if (names === undefined || names.size === 0) return [...below];
     const entries: SystemEntry[] = below.filter((entry) => names.get(entry.name) === undefined);
     names.forEach((entry, name) => {

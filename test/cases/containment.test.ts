@@ -1,4 +1,5 @@
 import nodeFs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -59,18 +60,22 @@ describe('containment', () => {
   });
 
   once('15. never reads outside while a component is swapped for a link to there', { 'd/secret': 'inside' }, async (ground) => {
-    const { root, outside, at, fs, lowerChanged } = ground;
+    const { root, at, fs, lowerChanged } = ground;
+    // Other names, another size, other bytes than inside: whatever got out would show.
+    const trap = nodeFs.mkdtempSync(path.join(os.tmpdir(), 'palimpsest-trap-'));
+    nodeFs.writeFileSync(path.join(trap, 'secret'), 'stolen bytes');
+    nodeFs.writeFileSync(path.join(trap, 'loot'), '');
     const worker = new Worker(`
-      const fs = require('node:fs'), { workerData: { root, outside, stop } } = require('node:worker_threads');
+      const fs = require('node:fs'), { workerData: { root, trap, stop } } = require('node:worker_threads');
       const flag = new Int32Array(stop);
       while (Atomics.load(flag, 0) === 0) {
         fs.renameSync(root + '/d', root + '/away');
-        fs.symlinkSync(outside, root + '/d');
+        fs.symlinkSync(trap, root + '/d');
         fs.unlinkSync(root + '/d');
         fs.renameSync(root + '/away', root + '/d');
         Atomics.add(flag, 1, 1);
       }
-    `, { eval: true, workerData: { root, outside, stop: new SharedArrayBuffer(8) } });
+    `, { eval: true, workerData: { root, trap, stop: new SharedArrayBuffer(8) } });
     const stopped = new Promise((resolve) => worker.once('exit', resolve));
     const seen = new Map<string, number>();
     const count = (what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1);
@@ -101,6 +106,7 @@ describe('containment', () => {
     await stopped;
     nodeFs.rmSync(path.join(root, 'd'), { recursive: true, force: true });
     nodeFs.rmSync(path.join(root, 'away'), { recursive: true, force: true });
+    nodeFs.rmSync(trap, { recursive: true });
     lowerChanged();
     expect([...seen.keys()]).toContain('inside');
     const allowed = ['inside', 'secret', '6', 'ENOENT', 'EACCES', 'ENOTDIR', 'ELOOP', 'EIO'];
