@@ -1,6 +1,7 @@
 import { inspect, isDeepStrictEqual } from 'node:util';
 import { census } from './census.ts';
 import { Player } from './player.ts';
+import { isSame } from './outcome.ts';
 import type { Outcome } from './outcome.ts';
 import type { Program, Step } from './program.ts';
 import type { World } from './world.ts';
@@ -42,7 +43,7 @@ async function compareStep(
 ): Promise<void> {
   const expected = await oracle.play(step);
   const got = await subject.play(step);
-  if (!isDeepStrictEqual(got, expected)) {
+  if (!isSame(step, got, expected)) {
     throw new Difference(`step ${index}: ${inspect(step)}\nexpected ${inspect(expected, { depth: 6 })}\ngot ${inspect(got, { depth: 6 })}`);
   }
   audit?.after(step, expected);

@@ -142,6 +142,14 @@ export function contentCalls(system: System, face: Flushing) {
     }
   }
 
+  function writeNothing(fd: number): void {
+    try {
+      system.write(fd, new Uint8Array(0), 0, 0, null);
+    } catch (error) {
+      throw failure(error, 'write');
+    }
+  }
+
   function opened(name: PathName, flags: number, mode: number): number {
     try {
       return system.open(name, flags, mode);
@@ -189,7 +197,11 @@ export function contentCalls(system: System, face: Flushing) {
     const { signal } = options;
     const { flush, flag, encoding, mode } = checkedWrite(options);
     const content = parts === 'parts' && isParts(data) ? data : dataBytes(data, encoding);
-    if (isDescriptor(path)) return writeOpen(path, content, { flush, encoding, signal });
+    if (isDescriptor(path)) {
+      // Node's callbacks make one call even for nothing, which a descriptor of the wrong kind refuses; its promises do not.
+      if (parts === 'whole' && content instanceof Uint8Array && content.length === 0) writeNothing(path);
+      return writeOpen(path, content, { flush, encoding, signal });
+    }
     checkAborted(signal);
     const name = pathName(path), flags = openFlags(flag), permissions = fileMode(mode, 'mode', 0o666);
     if (content instanceof Uint8Array && !flush && !signal) return writeWhole(name, content, flags, permissions);

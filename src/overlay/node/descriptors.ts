@@ -1,9 +1,12 @@
+import { Refusal } from '../../core/refusal.ts';
 import { FIRST_DESCRIPTOR, type System } from '../system.ts';
 import { descriptor, fileMode, openFlags, pathName, timeNs, validateId, validateInteger } from './arguments.ts';
 import { failure } from './errors.ts';
 import type { Body, Call } from './lift.ts';
 import { statsAs } from './stats.ts';
 import { readRequest, writeRequest, validateViews, bytesOf, type Transfer } from './transfer.ts';
+
+const NO_BYTES = new Uint8Array(0);
 
 /** More bytes than this are read without blocking the thread. */
 export const BULK_BYTES = 1 << 20;
@@ -117,6 +120,11 @@ export function descriptorCalls(system: System) {
       if (at !== null) at += moved;
       if (moved < view.length) break;
     }
+    // Nothing to move is still a call, which a descriptor of the wrong kind refuses.
+    if (buffers.every((buffer) => bytesOf(buffer).length === 0)) {
+      if (transfer === write) system.write(number, NO_BYTES, 0, 0, at);
+      else system.read(number, NO_BYTES, 0, 0, at);
+    }
     return total;
   }
 
@@ -129,11 +137,19 @@ export function descriptorCalls(system: System) {
   }
 
   function readvSync(fd: unknown, buffers: unknown, position?: unknown): number {
-    return vectored(fd, buffers, position, read);
+    return refused('read', () => vectored(fd, buffers, position, read));
   }
 
   function writevSync(fd: unknown, buffers: unknown, position?: unknown): number {
-    return vectored(fd, buffers, position, write);
+    return refused('write', () => vectored(fd, buffers, position, write));
+  }
+
+  function refused(syscall: string, act: () => number): number {
+    try {
+      return act();
+    } catch (error) {
+      throw error instanceof Refusal ? failure(error, syscall) : error;
+    }
   }
 
   const calls = {
