@@ -70,12 +70,17 @@ export class HeldWalker implements Walker, HeldTree {
 
   lstat(path: TreePath): Attr | Absence {
     if (path === '') return attrOf(fstatSync(this.enterRoot().fd, EXACT));
+    const { latest } = this;
+    // A directory is asked for its attributes before and after its names.
+    if (path === latest.path && latest.inPlace()) return attrOf(fstatSync(latest.fd, EXACT));
     const directory = this.enterAbove(path);
     if (directory === undefined) return 'unwalkable';
     const name = checkedName(path);
     if (directory.recallsAbsence(name)) return 'absent';
     const stats = lstatSync(join(directory.prefix, name), LOOK);
-    return stats === undefined ? 'absent' : attrOf(stats);
+    if (stats !== undefined) return attrOf(stats);
+    directory.missed();
+    return 'absent';
   }
 
   readlink(path: TreePath): string {
@@ -225,6 +230,7 @@ export class HeldWalker implements Walker, HeldTree {
       parent.children++;
       this.held.set(directory.path, directory);
       this.pool.add(directory);
+      this.latest = directory;
     } else {
       this.deep?.evict();
       this.deep = directory;

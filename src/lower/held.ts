@@ -24,11 +24,11 @@ const CHAIN_DEPTH = 2;
 const RACY_MS = 20;
 
 /**
- * How many looks in a directory before its names are read for their own sake, at least and per byte of its
- * size.
+ * How many looks in a directory before its names are read for their own sake: one for so many bytes of its size, within
+ * these bounds. Reading 100 names costs what 20 looks do, so this bets on a directory that is asked again and again.
  */
-const PATIENCE_LOOKS = 8;
-const PATIENCE_BYTES = 256;
+const PATIENCE_LOOKS = 4;
+const PATIENCE_BYTES = 512;
 const PATIENCE_LIMIT = 4096;
 
 /** Names read for their own sake: at most so many in one directory. A directory with more is left alone. */
@@ -88,7 +88,7 @@ export interface HeldTree {
  * there, but is wrong when a directory is renamed and a symlink to it left behind: it finds the same inode.
  * The root is asked once a ms only: what it holds stays what it held, wherever it is.
  *
- * Not noticed: something mounted over a directory above while this one is held.
+ * Not noticed: something mounted over it, or over a directory above, while it is held.
  */
 export class HeldDirectory implements Pooled {
   readonly parent: HeldDirectory | undefined;
@@ -115,7 +115,7 @@ export class HeldDirectory implements Pooled {
   /** ctime (ms) by an fstat since the last `inPlace`, if there was one. */
   private ctime = UNKNOWN;
   private kept: Listing | undefined;
-  /** Looks since the names were last read, and the number of them at which reading the names pays. */
+  /** Looks since the names were last read that these would have saved, and the number at which reading them pays. */
   private looks = 0;
   private patience = PATIENCE_LOOKS;
 
@@ -210,13 +210,14 @@ export class HeldDirectory implements Pooled {
     return listing === undefined || name.length > REMEMBERED_NAME_UNITS ? undefined : listing.typeOf(name);
   }
 
-  /**
-   * Whether memory tells that the name is not there. Cheaper than `recall` where it is: then the caller looks
-   * anyway.
-   */
+  /** Whether memory tells that the name is not there. Where it is, its caller looks anyway, so nothing is learned. */
   recallsAbsence(name: string): boolean {
-    if (this.kept !== undefined && this.kept.typeOf(name) !== 'absent') return false;
-    return this.recall(name) === 'absent';
+    return this.kept?.typeOf(name) === 'absent' && name.length <= REMEMBERED_NAME_UNITS && this.listing() !== undefined;
+  }
+
+  /** Counts a look that found nothing: the names, once learned, save the next one. */
+  missed(): void {
+    if (this.kept === undefined) this.learn();
   }
 
   /** All names; from memory where they are known. */
@@ -254,17 +255,17 @@ export class HeldDirectory implements Pooled {
   /** Reads the names if enough looks have come by for that to pay. */
   private learn(): Listing | undefined {
     if (++this.looks < this.patience) return undefined;
-    this.looks = 0;
     const before = fstatSync(this.fd);
     if (!this.identify().steady) {
       this.patience = Infinity;
       return undefined;
     }
     const worth = Math.min(before.size / PATIENCE_BYTES, PATIENCE_LIMIT);
-    if (this.patience < worth) {
+    if (this.looks < worth) {
       this.patience = worth;
       return undefined;
     }
+    this.looks = 0;
     if (!this.isSettled(before.ctimeMs)) return undefined;
     const entries = this.readFew();
     if (entries === undefined) this.patience = Infinity;
