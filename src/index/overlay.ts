@@ -6,7 +6,7 @@ import type { PathName, TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import type { Version } from '../core/version.ts';
 import { Changes, type Change } from '../overlay/changes.ts';
-import { sortEntries, versionOfList } from '../overlay/hash.ts';
+import { versionOfList } from '../overlay/hash.ts';
 import { Kernel } from '../overlay/kernel.ts';
 import { Namespace } from '../overlay/namespace.ts';
 import { nodeError } from '../overlay/node/errors.ts';
@@ -123,7 +123,7 @@ export class Overlay extends ActorView {
       const look = all.walker.look(all.walker.seenAs(treePath(all, path)) as PathName, { follow: true });
       if (look.kind !== 'spot') return undefined;
       const { spot } = look, type = spot.node?.type ?? typeOf(all.attributes.of(spot).mode);
-      if (type === 'directory') return versionOfList(sortEntries(new Namespace(all).entries(spot)));
+      if (type === 'directory') return versionOfList(new Namespace(all).entries(spot));
       if (type !== 'file') return undefined;
       return spot.node === undefined ? all.versionOfLower(spot.origin as TreePath) : all.contents.versionOf(spot.node);
     });

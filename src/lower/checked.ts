@@ -5,7 +5,7 @@ import { fromBytes } from '../core/path.ts';
 import type { TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { codeOf, isGone } from './fault.ts';
-import { join, readEntries } from './listing.ts';
+import { join, readEntries, sortEntries } from './listing.ts';
 import type { Absence, LowerEntry } from './lower.ts';
 import { attrOf, EXACT, LOOK } from './stats.ts';
 import type { Opened, Walker } from './walker.ts';
@@ -51,7 +51,7 @@ export class CheckedWalker implements Walker {
 
   list(path: TreePath): readonly LowerEntry[] {
     const entries = this.inDirectory(path, (name) => readEntries(join(name, '/')));
-    if (typeof entries !== 'string') return entries;
+    if (typeof entries !== 'string') return sortEntries(entries);
     throw new Refusal(this.lstat(path) === 'absent' ? 'ENOENT' : 'ENOTDIR');
   }
 

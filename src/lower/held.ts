@@ -2,7 +2,7 @@ import { fstatSync, lstatSync, readlinkSync, statfsSync } from 'node:fs';
 import type { NodeType } from '../core/attr.ts';
 import { Refusal } from '../core/refusal.ts';
 import { codeOf } from './fault.ts';
-import { foldsNames, join, Listing, readEntries, readFewEntries } from './listing.ts';
+import { foldsNames, join, Listing, readEntries, readFewEntries, sortEntries } from './listing.ts';
 import type { LowerEntry } from './lower.ts';
 import type { Pooled } from './pool.ts';
 import { EXACT, LOOK } from './stats.ts';
@@ -220,14 +220,14 @@ export class HeldDirectory implements Pooled {
     if (this.kept === undefined) this.learn();
   }
 
-  /** All names; from memory where they are known. */
+  /** All names by their bytes; from memory where they are known. */
   list(): readonly LowerEntry[] {
     const kept = this.listing();
-    if (kept !== undefined) return kept.entries;
+    if (kept !== undefined) return kept.sorted();
     const before = fstatSync(this.fd);
     const settled = this.identify().steady && this.isSettled(before.ctimeMs);
-    const entries = readEntries(this.prefix);
-    if (settled && entries.length <= LISTED_NAMES) this.keep(entries, before.ctimeMs);
+    const entries = sortEntries(readEntries(this.prefix));
+    if (settled && entries.length <= LISTED_NAMES) this.keep(new Listing(entries, before.ctimeMs, { sorted: true }));
     return entries;
   }
 
@@ -269,7 +269,7 @@ export class HeldDirectory implements Pooled {
     if (!this.isSettled(before.ctimeMs)) return undefined;
     const entries = this.readFew();
     if (entries === undefined) this.patience = Infinity;
-    else this.keep(entries, before.ctimeMs);
+    else this.keep(new Listing(entries, before.ctimeMs, { sorted: false }));
     return this.kept;
   }
 
@@ -284,14 +284,14 @@ export class HeldDirectory implements Pooled {
     }
   }
 
-  /** Keeps names that were read since the directory had this ctime, unless it has another by now. */
-  private keep(entries: readonly LowerEntry[], ctime: number): void {
+  /** Keeps names that were read since the directory had their ctime, unless it has another by now. */
+  private keep(listing: Listing): void {
     const now = fstatSync(this.fd).ctimeMs;
-    if (now !== ctime) return;
+    if (now !== listing.ctime) return;
     this.forget();
-    this.tree.keeps(entries.length);
-    this.kept = new Listing(entries, ctime);
-    this.ctime = ctime;
+    this.tree.keeps(listing.entries.length);
+    this.kept = listing;
+    this.ctime = now;
   }
 }
 

@@ -2,7 +2,7 @@ import { lstatSync, opendirSync, readdirSync } from 'node:fs';
 import type { Dirent } from 'node:fs';
 import type { NodeType } from '../core/attr.ts';
 import { typeOf } from '../core/attr.ts';
-import { fromBytes, toBytes } from '../core/path.ts';
+import { compareNames, fromBytes, toBytes } from '../core/path.ts';
 import type { LowerEntry } from './lower.ts';
 import { codeOf } from './fault.ts';
 import { LOOK } from './stats.ts';
@@ -12,13 +12,22 @@ import { LOOK } from './stats.ts';
  * are.
  */
 export class Listing {
-  readonly entries: readonly LowerEntry[];
+  readonly entries: LowerEntry[];
   readonly ctime: number;
   private types: Map<string, NodeType> | undefined;
+  private isSorted: boolean;
 
-  constructor(entries: readonly LowerEntry[], ctime: number) {
+  constructor(entries: LowerEntry[], ctime: number, { sorted }: { sorted: boolean }) {
     this.entries = entries;
     this.ctime = ctime;
+    this.isSorted = sorted;
+  }
+
+  /** The entries by the bytes of their names. */
+  sorted(): readonly LowerEntry[] {
+    if (!this.isSorted) sortEntries(this.entries);
+    this.isSorted = true;
+    return this.entries;
   }
 
   typeOf(name: string): NodeType | 'absent' {
@@ -32,7 +41,15 @@ export class Listing {
   }
 }
 
-/** All names and types in the directory that the system knows as `directory` (with a final slash). */
+/** Sorts entries by the bytes of their names, in place. UTF-16 order is byte order until surrogates come in. */
+export function sortEntries(entries: LowerEntry[]): LowerEntry[] {
+  const plain = !entries.some((entry) => SURROGATE.test(entry.name));
+  return entries.sort(plain ? (a, b) => (a.name < b.name ? -1 : 1) : (a, b) => compareNames(a.name, b.name));
+}
+
+const SURROGATE = /[\ud800-\udfff]/;
+
+/** All names and types in the directory that the system knows as `directory` (with a final slash), in no order. */
 export function readEntries(directory: string | Buffer): LowerEntry[] {
   let dirents: Dirent[];
   try {

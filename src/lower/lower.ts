@@ -18,7 +18,10 @@ export interface Lower {
   /** The target of a symlink, escaped as names are. Throws EINVAL when it is none by now. */
   readlink(path: TreePath): string;
 
-  /** Names and types in a directory, in no particular order, each once; throws ENOTDIR or ENOENT when it is none. */
+  /**
+   * Names and types in a directory, each once, sorted by the bytes of the names; throws ENOTDIR or ENOENT when it is
+   * none. The list is shared: while the directory is known not to have changed, it is the same object.
+   */
   list(path: TreePath): readonly LowerEntry[];
 
   /** Opens a regular file for reading; of anything else gives the `Attr` and leaves it unopened. */

@@ -6,7 +6,7 @@ import { fromBytes, nameOf, parentOf, toBytes } from '../core/path.ts';
 import type { TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { isGone } from './fault.ts';
-import { typeOfDirent } from './listing.ts';
+import { sortEntries, typeOfDirent } from './listing.ts';
 import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, WholeFile } from './lower.ts';
 import { attrOf } from './stats.ts';
 
@@ -107,7 +107,7 @@ class ShapedLower implements Lower {
       const found = this.look(path);
       if (typeof found === 'string') throw new Refusal(found === 'absent' ? 'ENOENT' : 'ENOTDIR');
       if (typeOf(found.mode) !== 'directory') throw new Refusal('ENOTDIR');
-      return this.entries(path);
+      return sortEntries(this.entries(path));
     } catch (error) {
       throw Refusal.of(error);
     }
@@ -192,7 +192,7 @@ class ShapedLower implements Lower {
     return attr !== undefined && typeOf(attr.mode) === 'directory';
   }
 
-  private entries(path: TreePath): readonly LowerEntry[] {
+  private entries(path: TreePath): LowerEntry[] {
     const found = this.fs.readdirSync(this.nameOf(path), { withFileTypes: true });
     const lossy = found.some((entry) => nameOfEntry(entry).includes('\uFFFD'));
     const names = lossy ? this.fs.readdirSync(this.nameOf(path), { encoding: 'buffer' }) : found;

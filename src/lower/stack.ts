@@ -3,6 +3,7 @@ import { typeOf } from '../core/attr.ts';
 import { parentOf } from '../core/path.ts';
 import type { TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
+import { sortEntries } from './listing.ts';
 import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, WholeFile } from './lower.ts';
 
 /**
@@ -47,7 +48,7 @@ class StackedLower implements Lower {
     for (const layer of layers) {
       for (const { name, type } of listIfThere(layer, path)) if (!merged.has(name)) merged.set(name, type);
     }
-    return Array.from(merged, ([name, type]) => ({ name, type }));
+    return sortEntries(Array.from(merged, ([name, type]) => ({ name, type })));
   }
 
   open(path: TreePath): LowerFile | Attr | Absence {

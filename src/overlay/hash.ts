@@ -1,6 +1,6 @@
 import { createHash, hash as hashOnce } from 'node:crypto';
 import { typeBits } from '../core/attr.ts';
-import { compareNames, toBytes } from '../core/path.ts';
+import { toBytes } from '../core/path.ts';
 import type { Version } from '../core/version.ts';
 import type { LowerEntry, LowerFile } from '../lower/lower.ts';
 
@@ -38,14 +38,6 @@ export function versionOfFile(file: LowerFile): Version {
     at += count;
   }
 }
-
-/** Sorts entries by the bytes of their names, in place. UTF-16 order is byte order until surrogates come in. */
-export function sortEntries(entries: LowerEntry[]): LowerEntry[] {
-  const plain = !entries.some((entry) => SURROGATE.test(entry.name));
-  return entries.sort(plain ? (a, b) => (a.name < b.name ? -1 : 1) : (a, b) => compareNames(a.name, b.name));
-}
-
-const SURROGATE = /[\ud800-\udfff]/;
 
 /**
  * The version of a directory: of its sorted list, a line an entry: the first octal digits of its type bits, a space,

@@ -2,8 +2,9 @@ import { typeBits, typeOf } from '../core/attr.ts';
 import { byteLength, isWithin, PATH_MAX_BYTES, type PathName, type TreePath } from '../core/path.ts';
 import { Refusal, type ErrnoCode } from '../core/refusal.ts';
 import { WHITEOUT } from '../core/tree.ts';
+import { sortEntries } from '../lower/listing.ts';
 import { originOf, inodeRecord } from './attributes.ts';
-import { sortEntries, versionOfList } from './hash.ts';
+import { versionOfList } from './hash.ts';
 import { WRITE } from './permission.ts';
 import type { Observed } from './recorder.ts';
 import { notFound } from './refusals.ts';
@@ -133,25 +134,25 @@ export class Namespace {
     const { spot } = look;
     if (spotType(spot) !== 'directory') throw new Refusal('ENOTDIR');
     world.credentials.demand(spot, 4);
-    const entries = sortEntries(this.entries(spot));
+    const entries = this.entries(spot);
     world.recorder.list(actor, { path: spot.path, via: look.via }, versionOfList(entries), entries.length);
     return entries;
   }
 
-  /** What a directory holds: the overlay's names over the lower's, each once. Nothing is recorded. */
-  entries(spot: Spot): SystemEntry[] {
+  /** What a directory holds by the bytes of the names: the overlay's over the lower's, each once. Nothing is recorded. */
+  entries(spot: Spot): readonly SystemEntry[] {
     const { world } = this, { node } = spot, origin = originOf(spot);
-    if (node === undefined) return [...world.lower.list(origin as TreePath)];
+    if (node === undefined) return world.lower.list(origin as TreePath);
     const shows = origin !== undefined && !node.opaque && this.isLowerDirectory(origin);
     const below = shows ? world.lower.list(origin) : [];
     const { names } = node;
-    if (names === undefined || names.size === 0) return [...below];
+    if (names === undefined || names.size === 0) return below;
     const entries: SystemEntry[] = below.filter((entry) => names.get(entry.name) === undefined);
     names.forEach((entry, name) => {
       const found = nodeOf(world.state, entry);
       if (found !== WHITEOUT) entries.push({ name, type: found.type });
     });
-    return entries;
+    return sortEntries(entries);
   }
 
   private isLowerDirectory(origin: TreePath): boolean {

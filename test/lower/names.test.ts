@@ -115,3 +115,15 @@ it('walks paths of any length, one directory after the other', () => {
   execFileSync('rm', ['-rf', join(root, name)]);
   expect(outcome(() => lower.slurp(at([...Array.from({ length: depth }, () => name), 'x'].join('/')), 100))).toBe('unwalkable');
 });
+
+it.each(MAKERS)('lists names by their bytes, remembered or not: %s', async (_, make) => {
+  const root = temporary();
+  // Byte order is not UTF-16 order where surrogates come in: U+FFFD before an emoji, both before a byte that is no UTF-8.
+  const sorted = '-.09AZ_az'.split('').map((name) => toBytes(`${name}x`)).concat(toBytes('é'), toBytes('\uFFFD'), toBytes('😀'), Uint8Array.of(0xff));
+  for (const name of sorted.toReversed()) writeFileSync(Buffer.concat([Buffer.from(root + '/'), name]), '');
+  await new Promise((resolve) => { setTimeout(resolve, 30); });
+  const lower = kept(make(root));
+  const names = sorted.map(fromBytes);
+  for (let look = 0; look < 30; look++) outcome(() => lower.lstat(at(`none${look}`)));
+  for (let look = 0; look < 3; look++) expect(lower.list(at('')).map(({ name }) => name)).toEqual(names);
+});
