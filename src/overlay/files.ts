@@ -17,7 +17,7 @@ import { READ, WRITE } from './permission.ts';
 import type { Observed } from './recorder.ts';
 import { changedBelow, notFound } from './refusals.ts';
 import { spotType, type Look, type Spot } from './spot.ts';
-import { spotOf, type World } from './world.ts';
+import { readThrough, spotOf, type World } from './world.ts';
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_TRUNC, O_RDONLY, O_WRONLY, S_IFREG } = constants;
 const O_ACCMODE = 3;
@@ -25,6 +25,7 @@ const O_ACCMODE = 3;
 const MAX_FILE_BYTES = Number.MAX_SAFE_INTEGER;
 /** Files up to this size are read whole in one go where a whole file is asked for. */
 const SLURP_BYTES = 1024 * 1024;
+const APPEND_FLAGS = O_WRONLY | O_CREAT | O_APPEND;
 /** Ends in a slash, `.` or `..`. */
 const NO_FILE_NAME = /(?:\/|(?:^|\/)\.{1,2})$/;
 const WHOLE_FILE_FLAGS = O_WRONLY | O_CREAT | O_TRUNC;
@@ -87,8 +88,9 @@ export class Files {
     return this.readNode(actor, spot.node, at, limit);
   }
 
-  /** open with O_CREAT and O_TRUNC (O_EXCL as asked), write, close. */
+  /** open with O_CREAT and O_TRUNC (O_EXCL as asked) or O_APPEND, write, close; `not plain`: it has to be done in these steps. */
   writeFile(actor: string, path: PathName, bytes: Uint8Array, flags: number, mode: number): 'done' | 'not plain' {
+    if (flags === APPEND_FLAGS && this.goesOn(actor, path, bytes)) return 'done';
     const exclusive = (flags & O_EXCL) !== 0;
     if ((flags & ~O_EXCL) !== WHOLE_FILE_FLAGS) return 'not plain';
     this.demandFileName(actor, path, { exclusive });
@@ -106,6 +108,17 @@ export class Files {
     this.demandWritableFile(spot);
     this.replace(actor, spot, { path: spot.path, via: look.via }, write());
     return 'done';
+  }
+
+  /** Whether an append only had to go on with the write that is pending: a log that is written line by line. */
+  private goesOn(actor: string, path: PathName, bytes: Uint8Array): boolean {
+    const { world } = this, glance = world.credentials.isRoot ? world.walker.glance(path) : undefined;
+    const pending = glance?.node && world.session.pendingWrite(actor, glance.node, glance.path);
+    if (glance === undefined || pending === undefined || pending.size + bytes.length > MAX_FILE_BYTES) return false;
+    pending.put(pending.size, bytes);
+    world.session.grow(world.session.clock.nanoseconds());
+    world.watchers.changed(glance.path);
+    return true;
   }
 
   /** Changes the size of what `target` is; what is gained is zeros. */
@@ -182,7 +195,7 @@ export class Files {
     }
     try {
       if (got.attr.size > limit) return undefined;
-      const bytes = readThrough(got), { attr } = got;
+      const bytes = readThrough(got, got.attr.size), { attr } = got;
       const known = bytes.length === attr.size ? world.contents.versionOfBytes(at.origin, attr, bytes) : undefined;
       world.recorder.read(actor, at, { version: known, print: attr, size: bytes.length });
       return bytes;
@@ -307,7 +320,7 @@ export class Files {
   }
 
   private putFirst(actor: string, inode: OpenInode, via: string | undefined, position: number, bytes: Uint8Array, mtime: string): void {
-    const spot = spotOf(inode), { version, bytes: old, attr } = this.world.hashBase(spot);
+    const spot = spotOf(inode), { version, bytes: old, attr } = this.world.hashBase(spot, inode.lowerFile);
     const write = attr.size <= WHOLE_BYTES && old !== undefined ? PendingWrite.whole(old) : PendingWrite.over(lowerExtents(attr.size));
     write.put(position, bytes);
     this.appendFirst(actor, { ...spot, attr }, { path: inode.path, via }, write, version, mtime);
@@ -376,15 +389,4 @@ function resized(bytes: Uint8Array, size: number): Uint8Array {
   const out = new Uint8Array(size);
   out.set(bytes.subarray(0, size));
   return out;
-}
-
-function readThrough(file: LowerFile): Uint8Array {
-  const bytes = Buffer.allocUnsafeSlow(file.attr.size);
-  let at = 0;
-  while (at < bytes.length) {
-    const count = file.read(bytes, at, bytes.length - at, at);
-    if (count === 0) break;
-    at += count;
-  }
-  return bytes.subarray(0, at);
 }

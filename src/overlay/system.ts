@@ -47,7 +47,7 @@ export interface System {
   exists(path: PathName): boolean;
   /** access(2); `mode` of `fs.constants.R_OK` and its like. */
   access(path: PathName, mode: number): void;
-  /** Without `.` and `..`, each name once. */
+  /** Without `.` and `..`, each name once, sorted by their bytes. */
   readdir(path: PathName): readonly SystemEntry[];
   readlink(path: PathName): string;
   /** An absolute path below the mount point (or outside, where that is allowed), all symlinks resolved. */

@@ -4,7 +4,7 @@ import { parentOf, type PathName, type TreePath } from '../core/path.ts';
 import { find, type State } from '../core/state.ts';
 import { linkKey, Node } from '../core/tree.ts';
 import type { Version } from '../core/version.ts';
-import type { Lower } from '../lower/lower.ts';
+import type { Lower, LowerFile } from '../lower/lower.ts';
 import { baseRecord, inodeRecord, originOf, type Attributes } from './attributes.ts';
 import type { Contents } from './contents.ts';
 import type { Descriptors } from './descriptor.ts';
@@ -101,16 +101,20 @@ export class World {
     });
   }
 
-  /** The version of a lower file about to be changed for the first time, and its bytes; neither where it is too large. */
-  hashBase(spot: Spot): { version: Version | undefined; bytes: Uint8Array | undefined; attr: Attr } {
-    const origin = originOf(spot) as TreePath, whole = this.lower.slurp(origin, HASHED_BASE_BYTES);
-    if (typeof whole === 'string' || !('kind' in whole)) throw changedBelow(origin);
-    if (whole.kind === 'open') {
-      const { attr } = whole;
-      whole.close();
-      return { version: this.versions.get(origin, attr), bytes: undefined, attr };
+  /**
+   * The version of a lower file about to be changed for the first time, and its bytes; neither where it is too large.
+   * `open`: the file, where a descriptor holds it.
+   */
+  hashBase(spot: Spot, open?: LowerFile): { version: Version | undefined; bytes: Uint8Array | undefined; attr: Attr } {
+    const origin = originOf(spot) as TreePath, found = open ?? this.lower.slurp(origin, HASHED_BASE_BYTES);
+    if (typeof found === 'string' || !('kind' in found)) throw changedBelow(origin);
+    if (found.kind === 'whole') {
+      return { version: this.contents.versionOfBytes(origin, found.attr, found.bytes), bytes: found.bytes, attr: found.attr };
     }
-    const { attr, bytes } = whole;
+    const attr = found.restat();
+    if (open === undefined) found.close();
+    if (open === undefined || attr.size > HASHED_BASE_BYTES) return { version: this.versions.get(origin, attr), bytes: undefined, attr };
+    const bytes = readThrough(open, attr.size);
     return { version: this.contents.versionOfBytes(origin, attr, bytes), bytes, attr };
   }
 
@@ -162,6 +166,18 @@ export class World {
     const found = this.state.links.get(key) ?? (path === undefined ? undefined : find(this.state, path));
     if (found instanceof Node) inode.node = found;
   }
+}
+
+/** The first `size` bytes of a lower file, fewer where it has become shorter. */
+export function readThrough(file: LowerFile, size: number): Uint8Array {
+  const bytes = Buffer.allocUnsafeSlow(size);
+  let at = 0;
+  while (at < bytes.length) {
+    const count = file.read(bytes, at, bytes.length - at, at);
+    if (count === 0) break;
+    at += count;
+  }
+  return bytes.subarray(0, at);
 }
 
 /** The open file as the look-up of its name would have found it. */

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import type { Attr, NodeType } from '../../src/core/attr.ts';
-import { fromBytes, toBytes, type PathName } from '../../src/core/path.ts';
+import { compareNames, fromBytes, toBytes, type PathName } from '../../src/core/path.ts';
 import { Refusal } from '../../src/core/refusal.ts';
 import { FIRST_DESCRIPTOR, type System, type SystemEntry } from '../../src/overlay/system.ts';
 
@@ -41,7 +41,7 @@ export function realSystem(): System {
     exists: (path) => fs.existsSync(bytes(path)),
     access: (path, mode) => refused(() => fs.accessSync(bytes(path), mode)),
     readdir: (path) => refused(() => fs.readdirSync(bytes(path), { withFileTypes: true, encoding: 'buffer' } as unknown as { withFileTypes: true })
-      .map(entryOf)),
+      .map(entryOf).sort((a, b) => compareNames(a.name, b.name))),
     readlink: (path) => refused(() => fromBytes(fs.readlinkSync(bytes(path), { encoding: 'buffer' }))),
     realpath: (path) => refused(() => fromBytes(fs.realpathSync.native(bytes(path), { encoding: 'buffer' }))),
     statfs: (path) => refused(() => fs.statfsSync(bytes(path), BIGINT)),

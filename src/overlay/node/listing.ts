@@ -2,7 +2,7 @@ import type { Buffer } from 'node:buffer';
 import type { Dirent } from 'node:fs';
 import { posix } from 'node:path';
 import { typeOf } from '../../core/attr.ts';
-import { compareNames, type PathName } from '../../core/path.ts';
+import type { PathName } from '../../core/path.ts';
 import { Refusal } from '../../core/refusal.ts';
 import type { System, SystemEntry } from '../system.ts';
 import { encoded, getOptions, pathName, validateBoolean, type CommonOptions, type Encoding } from './arguments.ts';
@@ -14,7 +14,7 @@ import type { Call } from './lift.ts';
 export function listingCalls(system: System) {
   function listed(path: PathName): readonly SystemEntry[] {
     try {
-      return inOrder(system.readdir(path));
+      return system.readdir(path);
     } catch (error) {
       throw failure(error, 'scandir', path);
     }
@@ -136,14 +136,4 @@ const NO_OPTIONS = {};
 function isPathLike(value: unknown): boolean {
   return typeof value === 'string' || value instanceof Uint8Array ||
     (typeof value === 'object' && value !== null && 'href' in value && 'protocol' in value);
-}
-
-/** By their bytes, as scandir(3) gives them: a System may list in any order. */
-function inOrder(entries: readonly SystemEntry[]): readonly SystemEntry[] {
-  for (let i = 1; i < entries.length; i++) {
-    if (compareNames((entries[i - 1] as SystemEntry).name, (entries[i] as SystemEntry).name) > 0) {
-      return entries.toSorted((a, b) => compareNames(a.name, b.name));
-    }
-  }
-  return entries;
 }
