@@ -18,12 +18,12 @@ import { openWorld } from './open.ts';
 import { checkOptions, type OverlayOptions } from './options.ts';
 
 /** Which events to give; several conditions are all to hold. */
-export interface EventFilter {
+export interface EventFilter<O extends Op = Op> {
   /** First and last sequence number, inclusive. */
   readonly from?: number;
   readonly to?: number;
   readonly actor?: string;
-  readonly op?: Op | readonly Op[];
+  readonly op?: O | readonly O[];
   /** Glob over the path, or over either path of a rename or link. */
   readonly path?: string;
 }
@@ -98,15 +98,15 @@ export class Overlay extends ActorView {
     });
   }
 
-  /** The events so far, in order. */
-  *events(filter: EventFilter = {}): Generator<Event> {
+  /** The events so far, in order; of the ops asked for, where the filter names some. Throws `CorruptLogError`. */
+  *events<O extends Op = Op>(filter: EventFilter<O> = {}): Generator<Extract<Event, { op: O }>> {
     const ops = filter.op === undefined ? undefined : new Set<string>(typeof filter.op === 'string' ? [filter.op] : filter.op);
     const matches = filter.path === undefined ? undefined : picomatch(filter.path, { dot: true });
     for (const event of spoken('events', () => this.all.session.events(filter.from, filter.to))) {
       if (filter.actor !== undefined && event.actor !== filter.actor) continue;
       if (ops !== undefined && !ops.has(event.op)) continue;
       if (matches !== undefined && !pathsOf(event).some((path) => matches(path))) continue;
-      yield event;
+      yield event as Extract<Event, { op: O }>;
     }
   }
 

@@ -58,6 +58,7 @@ export class Session {
     this.settle = parts.settle;
     this.checkpoint = parts.checkpoint;
     this.sealedSeq = this.checkpointSeq = parts.state.seq;
+    if (this.store.directory !== undefined) keepAtExit(this);
   }
 
   /** The unpublished last event, if `actor` made it: what a coalescing caller may grow. */
@@ -146,6 +147,7 @@ export class Session {
   /** Seals, keeps a checkpoint, flushes and closes the store. The lower and the state stay readable. */
   close(actor: string): void {
     clearTimeout(this.timer);
+    atExit.delete(this);
     try {
       if (this.fault !== undefined) return;
       this.publish();
@@ -219,13 +221,30 @@ export class Session {
   private arm(): void {
     this.timer = setTimeout(() => {
       this.timer = undefined;
-      try {
-        this.publish();
-      } catch (error) {
-        // A timer has no caller to tell; the event is still the tail, so the next call meets the same fault.
-        if (!(error instanceof Refusal)) throw error;
-      }
+      this.flushUnasked();
     }, PUBLISH_WITHIN_MS);
     this.timer.unref();
   }
+
+  /** A flush that nobody called for has nobody to tell of a fault: the event is still the tail, so the next call meets it. */
+  flushUnasked(): void {
+    try {
+      this.flush();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+    }
+  }
+}
+
+/** Sessions in directories that are open: what they have not published yet goes out when the process ends by itself. */
+const atExit = new Set<Session>();
+
+function keepAtExit(session: Session): void {
+  // Before the store's own listener, which closes it.
+  if (!process.listeners('exit').includes(flushAll)) process.prependListener('exit', flushAll);
+  atExit.add(session);
+}
+
+function flushAll(): void {
+  for (const session of atExit) session.flushUnasked();
 }
