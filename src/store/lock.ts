@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, linkSync, readFileSync, readdirSync, readlinkSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, readdirSync, readlinkSync, renameSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { LockedSessionError } from './fault.ts';
-import { hasCode } from './file.ts';
+import { hasCode, writeNew } from './file.ts';
 
 /**
  * The lock of a session: a file that names its owner. It comes into being whole (written under another name, then
@@ -46,8 +46,7 @@ function acquire(directory: string, name: string, owner: Owner): Lock {
   const path = join(directory, name);
   const own = join(directory, `lock.${owner.nonce}.${randomBytes(6).toString('base64url')}`);
   try {
-    writeFileSync(own, JSON.stringify(owner) + '\n', { flag: 'wx', mode: 0o600 });
-    chmodSync(own, 0o600);
+    writeNew(own, Buffer.from(JSON.stringify(owner) + '\n'), { through: false });
     for (;;) {
       if (linked(own, path)) return held(path, owner);
       const holder = readOwner(path);
@@ -170,7 +169,8 @@ function sweep(directory: string): void {
   for (const name of readdirSync(directory)) {
     if (!name.startsWith('lock.')) continue;
     const owner = readOwner(join(directory, name));
-    if (owner !== undefined && stateOf(owner) === 'dead') unlinkIfThere(join(directory, name));
+    // One that is not whole may be a contender's that is just being written.
+    if (owner !== undefined && owner !== LOST && stateOf(owner) === 'dead') unlinkIfThere(join(directory, name));
   }
 }
 
