@@ -102,13 +102,14 @@ export class BlobCache {
 
   /** Keeps `bytes`, unless they alone would take more than an eighth of the cache. */
   set(digest: Version, bytes: Uint8Array): void {
-    if (bytes.length * 8 > this.#limit || this.#young.has(digest)) return;
+    if (bytes.length * 8 > this.#limit) return;
     if (this.#youngBytes + bytes.length > this.#limit / 2) {
       this.#old = this.#young;
       this.#young = new Map();
       this.#youngBytes = 0;
     }
-    this.#young.set(digest, ownBytes(bytes));
-    this.#youngBytes += bytes.length;
+    const young = this.#young, before = young.size;
+    young.set(digest, ownBytes(bytes));
+    if (young.size > before) this.#youngBytes += bytes.length;
   }
 }

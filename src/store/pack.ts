@@ -26,12 +26,16 @@ export const PACKED_BELOW_BYTES = 64 * 1024;
 const RECORD_MAGIC = Buffer.from('blob');
 const RECORD_MAGIC_NUMBER = RECORD_MAGIC.readUInt32LE(0);
 
+/** The head that is being made: a view of a part of a larger buffer costs as much as all the rest of it. */
+const head = Buffer.alloc(RECORD_BYTES), headBeforeCrc = head.subarray(0, 40);
+head.writeUInt32LE(RECORD_MAGIC_NUMBER, 0);
+
 /** Writes a record's head to `bytes` at `at`. */
 export function writeHead(bytes: Buffer, at: number, digest: Version, length: number): void {
-  bytes.writeUInt32LE(RECORD_MAGIC_NUMBER, at);
-  bytes.writeUInt32LE(length, at + 4);
-  bytes.write(hexOf(digest), at + 8, 'hex');
-  bytes.writeUInt32LE(crc32(bytes.subarray(at, at + 40)), at + 40);
+  head.writeUInt32LE(length, 4);
+  head.write(hexOf(digest), 8, 'hex');
+  head.writeUInt32LE(crc32(headBeforeCrc), 40);
+  bytes.set(head, at);
 }
 
 /** The record whose head is at `at`, or `undefined` where none is. Whether its content is there is not looked at. */
@@ -69,12 +73,12 @@ export function scanPack(
       filled = source.read(window, 0, window.length, start);
       if (filled === 0) break;
     }
-    const bytes = window.subarray(0, filled), head = readHead(bytes, at - start);
+    const bytes = window.subarray(0, filled), record = readHead(bytes, at - start);
     const content = at - start + RECORD_BYTES;
-    if (head !== undefined && content + head.length <= filled &&
-      digestOf(bytes.subarray(content, content + head.length)) === head.digest) {
-      found(head.digest, start + content, head.length);
-      at += RECORD_BYTES + head.length;
+    if (record !== undefined && content + record.length <= filled &&
+      digestOf(bytes.subarray(content, content + record.length)) === record.digest) {
+      found(record.digest, start + content, record.length);
+      at += RECORD_BYTES + record.length;
       continue;
     }
     const next = bytes.indexOf(RECORD_MAGIC, at - start + 1);

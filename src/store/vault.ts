@@ -28,6 +28,8 @@ const PACK_BYTES = 1024 ** 3;
 const CACHE_BYTES = 32 * 1024 ** 2;
 /** Packed bytes that opening may have to scan (about 1 ms a MiB) before they are worth a new catalog. */
 const UNCATALOGUED_BYTES = 8 * 1024 ** 2;
+/** A new catalog holds all entries again: at most so many for each new one, but when closing. A long session stays linear. */
+const ENTRIES_PER_NEW = 5;
 /** Large blobs held open between reads. */
 const OPEN_FILES = 8;
 
@@ -53,6 +55,7 @@ export class Vault implements Blobs {
   /** Bytes of all packs and files; absent until a limit has to be checked. */
   #bytes: number | undefined;
   #uncatalogued = 0;
+  #uncataloguedBlobs = 0;
 
   /** Records of the last pack that are not in its file yet: `#tail[0 … #length)`, at `#start` of the file. */
   #tail: Buffer | undefined;
@@ -79,7 +82,7 @@ export class Vault implements Blobs {
     checkLimit(this.#used() + bytes.length, this.#limit);
     if (bytes.length >= PACKED_BELOW_BYTES) this.#putFile(digest, bytes);
     else this.#putPacked(digest, bytes);
-    this.#bad.delete(digest);
+    if (this.#bad.size > 0) this.#bad.delete(digest);
     this.#cache.set(digest, bytes);
   }
 
@@ -131,8 +134,12 @@ export class Vault implements Blobs {
     this.#namesDirty = false;
   }
 
-  /** Writes a new catalog where opening would have much to scan without. */
+  /** Writes a new catalog where opening would have much to scan without, and enough is new in it. */
   saveCatalog(): void {
+    if (this.#uncataloguedBlobs * (ENTRIES_PER_NEW - 1) >= this.#catalog.count) this.#writeCatalog();
+  }
+
+  #writeCatalog(): void {
     if (this.#uncatalogued < UNCATALOGUED_BYTES || !this.#writable || this.#length > 0) return;
     const covered = this.#packs.map((pack, i) => (i === this.#packs.length - 1 ? this.#start : pack.size));
     const bytes = this.#catalog.encode(covered, this.#known);
@@ -141,12 +148,12 @@ export class Vault implements Blobs {
     renameSync(part, join(this.#directory, 'catalog'));
     this.#catalog = Catalog.decode(bytes) ?? Catalog.empty;
     this.#known.clear();
-    this.#uncatalogued = 0;
+    this.#uncatalogued = this.#uncataloguedBlobs = 0;
   }
 
   close(): void {
     try {
-      this.saveCatalog();
+      this.#writeCatalog();
     } catch (error) {
       // Only a cache: without it the next opening scans the packs.
       Refusal.of(error);
@@ -202,7 +209,10 @@ export class Vault implements Blobs {
   #scan(i: number, from: number): void {
     const pack = this.#packs[i] as Growing;
     this.#uncatalogued += Math.max(0, pack.size - from);
-    scanPack(pack, from, (digest, at, length) => this.#known.set(digest, { pack: i, at, length, checked: true }));
+    scanPack(pack, from, (digest, at, length) => {
+      this.#known.set(digest, { pack: i, at, length, checked: true });
+      this.#uncataloguedBlobs++;
+    });
   }
 
   #used(): number {
@@ -261,6 +271,7 @@ export class Vault implements Blobs {
     this.#known.set(digest, { pack: this.#packs.length - 1, at: this.#start + at, length: bytes.length, checked: true });
     this.#length += need;
     this.#uncatalogued += need;
+    this.#uncataloguedBlobs++;
     this.#bytes = this.#used() + need;
   }
 
@@ -317,7 +328,8 @@ export class Vault implements Blobs {
   }
 
   #hasFile(digest: Version): boolean {
-    return this.#listFiles().has(digest);
+    const files = this.#listFiles();
+    return files.size > 0 && files.has(digest);
   }
 
   #putFile(digest: Version, bytes: Uint8Array): void {

@@ -74,14 +74,17 @@ export function checkEncoding(encoding: unknown): void {
   }
 }
 
+/** Throws ERR_INVALID_ARG_TYPE for what is no function. */
 export function validateFunction(value: unknown, name = 'cb'): asserts value is (...results: unknown[]) => unknown {
   if (typeof value !== 'function') throw invalidType(name, 'Function', value);
 }
 
+/** Throws ERR_INVALID_ARG_TYPE for what is no boolean. */
 export function validateBoolean(value: unknown, name: string): asserts value is boolean {
   if (typeof value !== 'boolean') throw invalidType(name, 'boolean', value);
 }
 
+/** Throws ERR_INVALID_ARG_TYPE for what is no string. */
 export function validateString(value: unknown, name: string): asserts value is string {
   if (typeof value !== 'string') throw invalidType(name, 'string', value);
 }
@@ -98,10 +101,12 @@ export function validateInteger(
 const INT32_MAX = 2 ** 31 - 1;
 const UINT32_MAX = 2 ** 32 - 1;
 
+/** Throws ERR_INVALID_ARG_TYPE or ERR_OUT_OF_RANGE for what is no signed 32-bit integer in the range. */
 export function validateInt32(value: unknown, name: string, min = -(2 ** 31)): asserts value is number {
   validateInteger(value, name, min, INT32_MAX);
 }
 
+/** Throws ERR_INVALID_ARG_TYPE or ERR_OUT_OF_RANGE for what is no unsigned 32-bit integer. */
 export function validateUint32(value: unknown, name: string): asserts value is number {
   validateInteger(value, name, 0, UINT32_MAX);
 }
@@ -112,6 +117,7 @@ export function validateObject(value: unknown, name: string, nullable: 'nullable
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidType(name, 'Object', value);
 }
 
+/** Throws ERR_INVALID_ARG_TYPE for what is no AbortSignal. */
 export function validateSignal(value: unknown, name: string): asserts value is AbortSignal {
   if (typeof value !== 'object' || value === null || !('aborted' in value)) throw invalidType(name, 'AbortSignal', value);
 }

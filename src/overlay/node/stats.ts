@@ -99,6 +99,7 @@ function milliseconds(ns: bigint): number {
   return seconds * 1000 + rest / 1e6;
 }
 
+/** `Stats` of attributes: what node gives where no bigint was asked for. */
 export function stats(attr: Attr): fs.Stats {
   return new Stats(
     Number(attr.dev), attr.mode, attr.nlink, attr.uid, attr.gid, attr.rdev, attr.blksize, Number(attr.ino),
@@ -107,6 +108,7 @@ export function stats(attr: Attr): fs.Stats {
   ) as unknown as fs.Stats;
 }
 
+/** `BigIntStats` of attributes. */
 export function bigintStats(attr: Attr): fs.BigIntStats {
   return new NodeBigIntStats(
     attr.dev, BigInt(attr.mode), BigInt(attr.nlink), BigInt(attr.uid), BigInt(attr.gid), BigInt(attr.rdev),
@@ -124,6 +126,7 @@ const STATFS_FIELDS = ['type', 'bsize', 'blocks', 'bfree', 'bavail', 'files', 'f
 
 const NodeStatFs = fs.statfsSync('/').constructor as new (...fields: (number | bigint)[]) => fs.StatsFs | fs.BigIntStatsFs;
 
+/** `StatFs` in numbers or bigints, as asked. */
 export function statFsAs(figures: LowerStatFs, options: unknown): fs.StatsFs | fs.BigIntStatsFs {
   const bigint = (options as { bigint?: unknown } | undefined)?.bigint;
   return new NodeStatFs(...STATFS_FIELDS.map((field) => bigint ? figures[field] : Number(figures[field])));

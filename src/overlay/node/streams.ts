@@ -14,6 +14,7 @@ export interface StreamClasses {
   WriteStream: StreamClass<fs.WriteStream>;
 }
 
+/** `ReadStream` and `WriteStream` that make their calls through `face`, whatever stands there then. */
 export function streamClasses(face: object): StreamClasses {
   return {
     ReadStream: over(fs.ReadStream as unknown as StreamClass<fs.ReadStream>, 'ReadStream', face),

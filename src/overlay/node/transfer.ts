@@ -33,10 +33,12 @@ export function bytesOf(view: NodeJS.ArrayBufferView): Uint8Array {
   return view instanceof Uint8Array ? view : new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 }
 
+/** Whether a value is bytes of some kind. */
 export function isView(value: unknown): value is NodeJS.ArrayBufferView {
   return ArrayBuffer.isView(value);
 }
 
+/** Throws ERR_INVALID_ARG_TYPE unless `buffers` is a list of views. */
 export function validateViews(value: unknown): asserts value is NodeJS.ArrayBufferView[] {
   if (!Array.isArray(value) || !value.every(isView)) throw invalidType('buffers', 'ArrayBufferView[]', value);
 }
