@@ -262,6 +262,35 @@ describe('a session directory', () => {
     store.close();
   });
 
+  it('renews its catalog at a checkpoint only when enough is new, and always when closed', () => {
+    const directory = join(scratch(), 's'), catalog = join(directory, 'blobs', 'catalog');
+    const store = openDirectoryStore({ directory, header: HEADER });
+    const put = (from: number, to: number) => {
+      for (let length = from; length < to; length++) store.putBlob(blob(length, length).digest, blob(length, length).bytes);
+    };
+    store.append(eventJson(1));
+    put(1, 3_000);
+    put(60_000, 60_100);
+    store.saveCheckpoint(1, '');
+    const first = statSync(catalog).size;
+    // More than opening should scan, but a tenth of the names in the catalog; then as many as there are.
+    put(60_200, 60_400);
+    store.saveCheckpoint(1, '');
+    expect(statSync(catalog).size).toBe(first);
+    put(3_000, 6_000);
+    store.saveCheckpoint(1, '');
+    const second = statSync(catalog).size;
+    expect(second).toBeGreaterThan(first * 1.9);
+    put(60_400, 60_600);
+    store.close();
+    expect(statSync(catalog).size).toBeGreaterThan(second);
+    const again = openDirectoryStore({ directory });
+    for (const length of [1, 2_999, 3_000, 5_999, 60_000, 60_399, 60_400, 60_599]) {
+      expect(digestOf(again.getBlob(blob(length, length).digest))).toBe(blob(length, length).digest);
+    }
+    again.close();
+  });
+
   it('is refused by name when it is not what was asked for', () => {
     const top = scratch();
     const open = (directory: string, header?: Header) => openDirectoryStore({ directory, ...(header && { header }) });
