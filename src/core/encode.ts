@@ -1,4 +1,4 @@
-import type { Event, FingerprintRecord, ProcessInfo } from './event.ts';
+import type { Event, FingerprintRecord, LowerBase, ProcessInfo } from './event.ts';
 import { BODY_TABLES, FORMAT_VERSION, HEADER_TABLE, LINE_TABLES, isObject } from './format.ts';
 import type { Header } from './format.ts';
 import { CorruptEventError, digits, inodeText, isPlain, quote, toBase64 } from './kind.ts';
@@ -36,18 +36,21 @@ export function encodeEvent(event: Event): string {
       (event.blob === undefined ? '' : ',"blob":"' + event.blob + '"') +
       (event.process === undefined ? '' : processOf(event.process));
     case 'write':
-      // A file's first write also tells its base; once a file, so the table will do.
-      if (event.lower !== undefined || event.extents !== undefined) return encodeByTable(event);
+      if (event.extents !== undefined) return encodeByTable(event);
       return head(event) + place(event.path, event.via) +
         (event.version === undefined ? '' : ',"version":"' + event.version + '"') +
         ',"size":' + digits(event.size) + ',"mode":' + digits(event.mode) + ',"ino":' + inodeText(event.ino) +
         (event.created === undefined ? ''
-          : ',"created":{"uid":' + digits(event.created.uid) + ',"gid":' + digits(event.created.gid) + '}') +
+          : ',"created":{"uid":' + digits(event.created.uid) + ',"gid":' + digits(event.created.gid) +
+            (event.created.at === undefined ? '' : ',"at":"' + event.created.at + '"') + '}') +
         (event.blob === undefined ? '' : ',"blob":"' + event.blob + '"') +
-        (event.before === undefined ? '' : ',"before":"' + event.before + '"') +
-        ',"mtime":"' + event.mtime + '"' + (event.unlinked === undefined ? '' : ',"unlinked":true') +
-        (event.dev === undefined ? '' : ',"dev":' + inodeText(event.dev)) +
-        (event.process === undefined ? '' : processOf(event.process));
+        (event.before === undefined ? '' : ',"before":"' + event.before + '"') + mutation(event);
+    case 'rename': return head(event) + place(event.path, event.via) + name('to', event.to) +
+      (event.exchange === undefined ? '' : ',"exchange":true') +
+      (event.onto === undefined ? '' : ',"onto":' + lowerBase(event.onto)) +
+      (event.whiteout === undefined ? '' : ',"whiteout":true') + mutation(event);
+    case 'delete': return head(event) + place(event.path, event.via) +
+      (event.whiteout === undefined ? '' : ',"whiteout":true') + mutation(event);
     default: return encodeByTable(event);
   }
 }
@@ -124,6 +127,24 @@ function name(key: string, value: string): string {
 function fingerprint({ dev, ino, size, mtime, ctime }: FingerprintRecord): string {
   return ',"fingerprint":{"dev":' + inodeText(dev) + ',"ino":' + inodeText(ino) + ',"size":' + digits(size) +
     ',"mtime":"' + mtime + '","ctime":"' + ctime + '"}';
+}
+
+/** The end of a change's line. */
+function mutation({ mtime, lower, unlinked, dev, process }: Extract<Event, { op: 'write' | 'rename' | 'delete' }>): string {
+  return ',"mtime":"' + mtime + '"' + (lower === undefined ? '' : ',"lower":' + lowerBase(lower)) +
+    (unlinked === undefined ? '' : ',"unlinked":true') + (dev === undefined ? '' : ',"dev":' + inodeText(dev)) +
+    (process === undefined ? '' : processOf(process));
+}
+
+function lowerBase(base: LowerBase): string {
+  return '{"type":"' + base.type + '","mode":' + digits(base.mode) + ',"uid":' + digits(base.uid) + ',"gid":' + digits(base.gid) +
+    ',"size":' + digits(base.size) + ',"nlink":' + digits(base.nlink) + ',"dev":' + inodeText(base.dev) +
+    ',"ino":' + inodeText(base.ino) + (base.rdev === undefined ? '' : ',"rdev":' + digits(base.rdev)) +
+    ',"mtime":"' + base.mtime + '","ctime":"' + base.ctime + '"' +
+    (base.atime === undefined ? '' : ',"atime":"' + base.atime + '"') +
+    (base.birthtime === undefined ? '' : ',"birthtime":"' + base.birthtime + '"') +
+    (base.version === undefined ? '' : ',"version":"' + base.version + '"') +
+    (base.target === undefined ? '' : name('target', base.target)) + '}';
 }
 
 function ranges(list: readonly (readonly [number, number])[]): string {

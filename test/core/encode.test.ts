@@ -41,9 +41,9 @@ describe('encodeEvent', () => {
   });
 
   it('writes by hand what the table writes', () => {
-    fc.assert(fc.property(anyEvent('read', 'miss', 'stat', 'list', 'write'), (event) => {
+    fc.assert(fc.property(anyEvent('read', 'miss', 'stat', 'list', 'write', 'rename', 'delete'), (event) => {
       expect(encodeEvent(event)).toBe(encodeByTable(event));
-    }), { numRuns: 500 });
+    }), { numRuns: 1000 });
   });
 
   it('begins with the stamp, has process last and leaves the end to the store', () => {
