@@ -153,8 +153,8 @@ export interface WriteBody extends Mutation {
   readonly size: number;
   readonly mode: number;
   readonly ino: Inode;
-  /** Only where the write created the file. */
-  readonly created?: { readonly uid: number; readonly gid: number };
+  /** Only where the write created the file; `at`: when, if its bytes came later. */
+  readonly created?: { readonly uid: number; readonly gid: number; readonly at?: Nanoseconds };
   readonly blob?: Version;
   readonly extents?: readonly ExtentRecord[];
   /** Version of the content replaced, where known. */

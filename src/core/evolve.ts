@@ -46,8 +46,7 @@ function mutate(state: State, event: TreeMutation & { seq: number }, held: Conte
     case 'write': {
       const node = event.created === undefined
         ? target(state, event)
-        : existing(state, event) ?? place(state, event.path, newborn(state.owner, 'file',
-          { ino: born(state, event.ino), mode: event.mode, ...event.created, time }), time);
+        : existing(state, event) ?? create(state, event, event.created);
       applyWrite(node, event, held);
       return node;
     }
@@ -264,6 +263,12 @@ function cover(state: State, origin: TreePath, base: LowerBase): void {
 
 function touch(directory: Node, time: bigint): void {
   directory.mtime = directory.ctime = time;
+  directory.timesSet = false;
+}
+
+function create(state: State, event: WriteBody, { uid, gid, at }: NonNullable<WriteBody['created']>): Node {
+  const time = BigInt(at ?? event.mtime);
+  return place(state, event.path, newborn(state.owner, 'file', { ino: born(state, event.ino), mode: event.mode, uid, gid, time }), time);
 }
 
 function place(state: State, path: TreePath, node: Node, time: bigint): Node {

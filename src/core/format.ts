@@ -1,4 +1,4 @@
-import type { EventBody, ExtentRecord, FingerprintRecord, LowerBase, Op, ProcessInfo } from './event.ts';
+import type { EventBody, ExtentRecord, FingerprintRecord, LowerBase, Op, ProcessInfo, WriteBody } from './event.ts';
 import {
   BASE64, BOOLEAN, CorruptEventError, COUNT, INODE, JSON_VALUE, MOMENT, NAME, NANOSECONDS, NODE_TYPE, PATH, PATHS, RANGES,
   SEQ, SEQS, STATUS, STRING, STRINGS, TRUE, VERSION, records,
@@ -151,7 +151,7 @@ const LOWER_BASE = record<LowerBase>({
 const EXTENT = record<ExtentRecord>({
   at: required(COUNT), length: required(COUNT), blob: optional(VERSION), from: optional(COUNT), lower: optional(COUNT),
 });
-const CREATED = record<{ readonly uid: number; readonly gid: number }>({ uid: required(COUNT), gid: required(COUNT) });
+const CREATED = record<NonNullable<WriteBody['created']>>({ uid: required(COUNT), gid: required(COUNT), at: optional(NANOSECONDS) });
 const PROCESS = record<ProcessInfo>({
   pid: required(COUNT), name: required(STRING), parent: optional(COUNT), inferred: optional(BOOLEAN),
 });

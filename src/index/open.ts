@@ -1,4 +1,5 @@
-import { resolve } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import picomatch from 'picomatch';
 import { nanoid } from 'nanoid';
 import { decodeState, encodeState } from '../core/checkpoint.ts';
@@ -32,6 +33,7 @@ export function openWorld(options: OverlayOptions): World {
   const lower = openLower(options);
   let store: Store | undefined;
   try {
+    demandApart(options);
     const clock = new Clock(options.clock);
     store = openStore(options, lower, clock);
     return assemble(options, lower, store, clock);
@@ -72,7 +74,7 @@ function assemble(options: OverlayOptions, lower: Lower, store: Store, clock: Cl
   credentials.learn((spot) => attributes.of(spot));
   const durability = options.session === undefined ? 'memory' : options.durability ?? 'flush';
   const session = new Session({ state, store, clock, durability, settle: contents.settle, checkpoint: encodeState });
-  const mounts = mountsOf(options, lower);
+  const mounts = mountsOf(options);
   return new World({
     session, lower, contents, attributes, versions, credentials,
     walker: new Walker({ state, lower, credentials, mounts }),
@@ -100,10 +102,23 @@ function decoded(text: string): State | undefined {
 }
 
 /** Where the tree is seen: as asked, else under the real path of the root and the path it was named by. */
-function mountsOf({ root, mountPoint }: OverlayOptions, lower: Lower): readonly string[] {
+function mountsOf({ root, lower, mountPoint }: OverlayOptions): readonly string[] {
   if (mountPoint !== undefined) return [mountPoint.length > 1 ? mountPoint.replace(/\/+$/, '') : mountPoint];
-  if (root === undefined) return [lower.root.startsWith('/') && !lower.root.includes(':') ? lower.root : '/'];
-  return [...new Set([lower.root, resolve(root)])];
+  const first = root ?? (Array.isArray(lower) ? (lower as readonly string[])[0] : undefined);
+  return first === undefined ? ['/'] : [...new Set([realpathSync.native(first), resolve(first)])];
+}
+
+/** Throws where the session would be written into the lower, which is never written. */
+function demandApart({ root, lower, session }: OverlayOptions): void {
+  if (session === undefined) return;
+  let there = resolve(session);
+  while (!existsSync(there)) there = dirname(there);
+  const real = realpathSync.native(there);
+  for (const directory of root === undefined ? Array.isArray(lower) ? lower as readonly string[] : [] : [root]) {
+    const below = realpathSync.native(directory);
+    if (real !== below && !real.startsWith(below === '/' ? below : below + '/')) continue;
+    throw Object.assign(new TypeError(`option "session" (${session}) has to lie outside the lower ${directory}`), { code: 'ERR_INVALID_OPTION' });
+  }
 }
 
 function matcher(globs: readonly string[] | undefined): (path: TreePath) => boolean {

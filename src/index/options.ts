@@ -11,7 +11,10 @@ export interface OverlayOptions {
   readonly session?: string;
   /** Who acts, by `overlay.fs`. Default `main`. */
   readonly actor?: string;
-  /** Absolute path under which the tree is seen. Default: the real path of `root`; `/` for an fs-shaped lower. */
+  /**
+   * Absolute path under which the tree is seen. Default: the real path of `root`, or of the first of several directories;
+   * `/` for an fs-shaped lower.
+   */
   readonly mountPoint?: string;
   /** What a path outside the tree gets: EACCES, or the real file system to read from. Default `deny`. */
   readonly outside?: 'deny' | 'readonly';
@@ -35,7 +38,7 @@ const CHECKS: Record<keyof OverlayOptions, (value: unknown) => string | undefine
     : typeof value === 'object' && value !== null ? undefined : 'a list of directories or an fs-shaped object',
   session: nonEmptyString,
   actor: nonEmptyString,
-  mountPoint: (value) => typeof value === 'string' && value.startsWith('/') ? undefined : 'an absolute path',
+  mountPoint: (value) => typeof value === 'string' && isNormal(value) ? undefined : 'an absolute path without `.`, `..` and NUL',
   outside: (value) => value === 'deny' || value === 'readonly' ? undefined : "'deny' or 'readonly'",
   durability: (value) => DURABILITIES.includes(value) ? undefined : "'memory', 'flush', 'write' or 'fsync'",
   limits: (value) => isLimits(value) ? undefined : '{ logBytes, blobBytes } with positive numbers',
@@ -47,7 +50,7 @@ const CHECKS: Record<keyof OverlayOptions, (value: unknown) => string | undefine
 export function checkOptions(options: unknown): asserts options is OverlayOptions {
   if (typeof options !== 'object' || options === null) throw invalid('options', 'an object');
   for (const [name, value] of Object.entries(options)) {
-    const check = (CHECKS as Record<string, ((value: unknown) => string | undefined) | undefined>)[name];
+    const check = Object.hasOwn(CHECKS, name) ? CHECKS[name as keyof OverlayOptions] : undefined;
     if (check === undefined) throw Object.assign(new TypeError(`unknown option "${name}"`), { code: 'ERR_UNKNOWN_OPTION' });
     const wanted = value === undefined ? undefined : check(value);
     if (wanted !== undefined) throw invalid(name, wanted);
@@ -61,8 +64,12 @@ function nonEmptyString(value: unknown): string | undefined {
   return value.includes('\0') ? 'without NUL' : undefined;
 }
 
+function isNormal(path: string): boolean {
+  return path.startsWith('/') && !path.includes('\0') && !path.split('/').some((part) => part === '.' || part === '..');
+}
+
 function isLimits(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.entries(value).every(([name, bytes]) =>
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.entries(value).every(([name, bytes]) =>
     (name === 'logBytes' || name === 'blobBytes') && typeof bytes === 'number' && bytes > 0);
 }
 

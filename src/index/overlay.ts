@@ -2,7 +2,7 @@ import picomatch from 'picomatch';
 import { typeOf } from '../core/attr.ts';
 import type { Event, Op } from '../core/event.ts';
 import { observationOf, type Observation } from '../core/observation.ts';
-import type { PathName, TreePath } from '../core/path.ts';
+import { isWithin, type PathName, type TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import type { Version } from '../core/version.ts';
 import { Changes, type Change } from '../overlay/changes.ts';
@@ -91,7 +91,9 @@ export class Overlay extends ActorView {
   mark(label: string, data?: unknown): number {
     return spoken('mark', () => {
       if (typeof label !== 'string') throw new TypeError('the label of a mark has to be a string');
-      const plain: unknown = data === undefined ? undefined : JSON.parse(JSON.stringify(data));
+      const text = JSON.stringify(data) as string | undefined;
+      if (text === undefined && data !== undefined) throw new TypeError('the data of a mark has to be JSON');
+      const plain: unknown = text === undefined ? undefined : JSON.parse(text);
       const { seq } = this.all.session.append(this.actor, { op: 'mark', label, ...(plain === undefined ? undefined : { data: plain }) });
       this.all.session.publish();
       return seq;
@@ -100,9 +102,15 @@ export class Overlay extends ActorView {
 
   /** The events so far, in order; of the ops asked for, where the filter names some. Throws `CorruptLogError`. */
   *events<O extends Op = Op>(filter: EventFilter<O> = {}): Generator<Extract<Event, { op: O }>> {
+    checkKeys('events', filter, ['from', 'to', 'actor', 'op', 'path']);
+    for (const bound of [filter.from, filter.to]) {
+      if (bound !== undefined && typeof bound !== 'number') throw new TypeError('events: from and to have to be numbers');
+    }
     const ops = filter.op === undefined ? undefined : new Set<string>(typeof filter.op === 'string' ? [filter.op] : filter.op);
     const matches = filter.path === undefined ? undefined : picomatch(filter.path, { dot: true });
-    for (const event of spoken('events', () => this.all.session.events(filter.from, filter.to))) {
+    const source = spoken('events', () => this.all.session.events(filter.from, filter.to));
+    for (let next = spoken('events', () => source.next()); !next.done; next = spoken('events', () => source.next())) {
+      const event = next.value;
       if (filter.actor !== undefined && event.actor !== filter.actor) continue;
       if (ops !== undefined && !ops.has(event.op)) continue;
       if (matches !== undefined && !pathsOf(event).some((path) => matches(path))) continue;
@@ -152,18 +160,19 @@ export class Overlay extends ActorView {
 
   /**
    * Throws changes away: all, or those at and below `paths` with what they need (both ends of a rename). Open
-   * descriptors keep what they hold. Throws ENOENT naming a path that is not changed.
+   * descriptors keep what they hold. Throws ENOENT naming a path that is not changed, EBUSY for one that cannot go without
+   * a change above it.
    */
   discard(options: { readonly paths?: readonly string[] } = {}): void {
     return spoken('discard', () => {
       const { all } = this;
-      if (options.paths === undefined) all.session.append(this.actor, { op: 'discard' });
-      else {
-        const paths = closure(this.changes(), options.paths.map((path) => treePath(all, path)));
-        all.session.append(this.actor, { op: 'discard', paths });
-      }
+      checkKeys('discard', options, ['paths']);
+      const changes = options.paths === undefined && !all.watchers.areAny ? [] : this.changes();
+      const paths = options.paths && closure(all.state, changes, options.paths.map((path) => treePath(all, path)));
+      all.session.append(this.actor, { op: 'discard', ...(paths === undefined ? undefined : { paths }) });
       all.session.publish();
-      for (const inode of all.inodes.values()) inode.unlinked = inode.unlinked || inode.node !== undefined;
+      all.inodes.forsake(all.state);
+      for (const { path } of changes) if (paths === undefined || paths.some((each) => isWithin(path, each))) all.watchers.renamed(path);
     });
   }
 
@@ -199,6 +208,13 @@ export class Overlay extends ActorView {
   }
 }
 
+/** Throws TypeError for what is no object, or has a key that means nothing: a misspelt filter must not mean "all". */
+function checkKeys(method: string, options: object, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null) throw new TypeError(`${method}: options have to be an object`);
+  const unknown = Object.keys(options).find((key) => !known.includes(key));
+  if (unknown !== undefined) throw Object.assign(new TypeError(`${method}: unknown option "${unknown}"`), { code: 'ERR_UNKNOWN_OPTION' });
+}
+
 /** Lets a refusal out as the error that a user of `node:fs` knows, named after the method. */
 function spoken<T>(method: string, act: () => T): T {
   try {
@@ -218,6 +234,7 @@ function pathsOf(event: Event): string[] {
 
 /** A path of the tree: as it is, or absolute below the mount point. */
 function treePath(world: World, path: string): TreePath {
+  if (typeof path !== 'string') throw new TypeError('a path has to be a string');
   const mount = world.walker.mountPoint;
   const rest = path === mount ? '' : path.startsWith(mount === '/' ? '/' : mount + '/') ? path.slice(mount === '/' ? 1 : mount.length + 1) : path;
   const parts = rest.split('/').filter((part) => part !== '' && part !== '.');

@@ -24,6 +24,10 @@ export interface Change {
   readonly from?: TreePath;
   readonly before?: string;
   readonly after?: string;
+  /** Permission bits, octal: of what was created, and where they differ from what the lower has. */
+  readonly mode?: string;
+  /** `uid:gid` in the same cases. */
+  readonly owner?: string;
 }
 
 /** One side of a comparison. */
@@ -62,8 +66,9 @@ export class Changes {
   /** `sha256:…` over all rows: the same changes, made in any order, give the same. */
   static versionOf(rows: readonly Change[]): Version {
     const hash = createHash('sha256');
-    for (const { path, kind, type, from, before, after } of rows) {
-      hash.update(Buffer.from(toBytes(JSON.stringify([path, kind, type, from ?? null, before ?? null, after ?? null]) + '\n')));
+    for (const { path, kind, type, from, before, after, mode, owner } of rows) {
+      const row = [path, kind, type, from ?? null, before ?? null, after ?? null, mode ?? null, owner ?? null];
+      hash.update(toBytes(JSON.stringify(row) + '\n'));
     }
     return ('sha256:' + hash.digest('hex')) as Version;
   }
@@ -132,19 +137,19 @@ export class Changes {
   private compare(path: TreePath, node: Node, natural: TreePath | undefined, inPlace: boolean, link: TreePath | undefined): void {
     const after = this.nodeSide(node), below = natural === undefined ? undefined : this.lowerSide(natural);
     if (node.origin !== undefined && !inPlace && node.ino !== undefined && link === undefined) {
-      const source = node.origin as TreePath, before = this.lowerSide(source);
-      if (below !== undefined && natural !== undefined && below.type === 'directory' && !this.moved.has(natural)) this.deletedBelow(natural, path);
-      this.push(path, 'rename', after.type, source, before?.content(), after.content());
+      const before = this.lowerSide(node.origin), isHidden = natural !== undefined && !this.moved.has(natural);
+      if (isHidden && below?.type === 'directory') this.deletedBelow(natural, path);
+      this.push({ path, kind: 'rename', from: node.origin }, before, after);
       return;
     }
     if (below === undefined || (natural !== undefined && this.moved.has(natural) && !inPlace)) {
-      if (link !== undefined) this.push(path, 'link', after.type, link, undefined, after.content());
-      else if (node.ino !== undefined) this.push(path, 'create', after.type, undefined, undefined, after.content());
+      if (link !== undefined) this.push({ path, kind: 'link', from: link }, undefined, after);
+      else if (node.ino !== undefined) this.push({ path, kind: 'create' }, undefined, after);
       return;
     }
     if (below.type !== after.type) {
       if (below.type === 'directory') this.deletedBelow(natural as TreePath, path);
-      this.push(path, 'type', after.type, undefined, below.content() ?? below.type, after.content() ?? after.type);
+      this.push({ path, kind: 'type', before: below.content() ?? below.type, after: after.content() ?? after.type }, below, after);
       return;
     }
     if (after.type === 'directory' && node.opaque) this.replaced.set(node, natural as TreePath);
@@ -155,15 +160,15 @@ export class Changes {
     const same = node.content.kind === 'lower' && node.type === 'file' && node.origin !== undefined;
     if (!same) {
       const was = below.content(), is = after.content();
-      if (was !== is) return this.push(path, 'update', after.type, undefined, was, is);
+      if (was !== is) return this.push({ path, kind: 'update' }, below, after);
     }
-    const modes = [below, after].map(({ attr }) => (attr.mode & PERMISSION_BITS).toString(8));
-    const owners = [below, after].map(({ attr }) => `${attr.uid}:${attr.gid}`);
-    if (modes[0] !== modes[1] && after.type !== 'symlink') this.push(path, 'mode', after.type, undefined, modes[0], modes[1]);
-    else if (owners[0] !== owners[1]) this.push(path, 'owner', after.type, undefined, owners[0], owners[1]);
-    else if (node.timesSet && below.attr.mtime !== after.attr.mtime) {
-      this.push(path, 'times', after.type, undefined, String(below.attr.mtime), String(after.attr.mtime));
-    } else if (node.xattrs !== undefined) this.push(path, 'xattr', after.type, undefined, undefined, undefined);
+    if (modeOf(below) !== modeOf(after) && after.type !== 'symlink') {
+      this.push({ path, kind: 'mode', before: modeOf(below), after: modeOf(after) }, below, after);
+    } else if (ownerOf(below) !== ownerOf(after)) {
+      this.push({ path, kind: 'owner', before: ownerOf(below), after: ownerOf(after) }, below, after);
+    } else if (node.timesSet && below.attr.mtime !== after.attr.mtime) {
+      this.push({ path, kind: 'times', before: String(below.attr.mtime), after: String(after.attr.mtime) }, below, after);
+    } else if (node.xattrs !== undefined) this.push({ path, kind: 'xattr' }, below, after);
   }
 
   /** A lower path that is not there any more, with all that was below it. */
@@ -171,7 +176,7 @@ export class Changes {
     if (this.moved.has(origin)) return;
     const side = this.lowerSide(origin);
     if (side === undefined) return;
-    this.push(path, 'delete', side.type, undefined, side.content(), undefined);
+    this.push({ path, kind: 'delete' }, side, undefined);
     if (side.type === 'directory') this.deletedBelow(origin, path);
   }
 
@@ -179,28 +184,25 @@ export class Changes {
     for (const { name } of this.world.lower.list(origin)) this.deleted(childOf(origin, name), childOf(path, name));
   }
 
-  private push(path: TreePath, kind: ChangeKind, type: NodeType, from: TreePath | undefined, before: string | undefined, after: string | undefined): void {
+  /** Adds a row: `before` and `after` are versions of the two sides' contents where the row does not say otherwise. */
+  private push(row: Pick<Change, 'path' | 'kind' | 'from' | 'before' | 'after'>, below: Side | undefined, now: Side | undefined): void {
+    const side = (now ?? below) as Side;
+    const before = row.before ?? below?.content(), after = row.after ?? now?.content();
+    const isNew = now !== undefined && below === undefined && row.kind !== 'link';
+    const mode = now !== undefined && side.type !== 'symlink' && (isNew || (below !== undefined && modeOf(below) !== modeOf(now)));
+    const owner = now !== undefined && (isNew || (below !== undefined && ownerOf(below) !== ownerOf(now)));
     this.rows.push({
-      path, kind, type, ...(from === undefined ? undefined : { from }),
+      path: row.path, kind: row.kind, type: side.type, ...(row.from === undefined ? undefined : { from: row.from }),
       ...(before === undefined ? undefined : { before }), ...(after === undefined ? undefined : { after }),
+      ...(mode ? { mode: modeOf(now) } : undefined), ...(owner ? { owner: ownerOf(now) } : undefined),
     });
   }
 
   private nodeSide(node: Node): Side {
     return { attr: this.world.attributes.ofNode(node), type: node.type, content: () => {
       if (node.type === 'symlink') return versionOf(toBytes(node.target ?? ''));
-      return node.type === 'file' ? this.world.contents.versionOf(node) : undefined;
+      return node.type === 'file' ? knownOr(['EACCES', 'EIO'], () => this.world.contents.versionOf(node)) : undefined;
     } };
-  }
-
-  /** The version of a lower file; unknown where this process may not read it. */
-  private readable(origin: TreePath): Version | undefined {
-    try {
-      return this.world.versionOfLower(origin);
-    } catch (error) {
-      if (error instanceof Refusal && error.code === 'EACCES') return undefined;
-      throw error;
-    }
   }
 
   private lowerSide(origin: TreePath): Side | undefined {
@@ -209,7 +211,25 @@ export class Changes {
     const type = typeOf(attr.mode);
     return { attr, type, content: () => {
       if (type === 'symlink') return versionOf(toBytes(lower.readlink(origin)));
-      return type === 'file' ? this.readable(origin) : undefined;
+      return type === 'file' ? knownOr(['EACCES', 'EIO'], () => this.world.versionOfLower(origin)) : undefined;
     } };
+  }
+}
+
+function modeOf({ attr }: Side): string {
+  return (attr.mode & PERMISSION_BITS).toString(8);
+}
+
+function ownerOf({ attr }: Side): string {
+  return `${attr.uid}:${attr.gid}`;
+}
+
+/** What `learn` gives; unknown where the content may not be read, or is not what it was any more: a row says so by its absence. */
+function knownOr(codes: readonly string[], learn: () => Version | undefined): Version | undefined {
+  try {
+    return learn();
+  } catch (error) {
+    if (error instanceof Refusal && codes.includes(error.code)) return undefined;
+    throw error;
   }
 }

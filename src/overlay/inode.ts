@@ -1,4 +1,5 @@
 import { isWithin, rebase, type TreePath } from '../core/path.ts';
+import { find, type State } from '../core/state.ts';
 import { linkKey, type Node } from '../core/tree.ts';
 import type { LowerFile } from '../lower/lower.ts';
 import type { Attr } from '../core/attr.ts';
@@ -68,6 +69,14 @@ export class OpenInodes {
   /** Every open inode that goes by this path. */
   *at(path: TreePath): Generator<OpenInode> {
     for (const inode of this.byKey.values()) if (inode.path === path) yield inode;
+  }
+
+  /** After a discard: what no name of the tree leads to any more is its descriptors' alone. */
+  forsake(state: State): void {
+    for (const inode of this.byKey.values()) {
+      if (inode.node === undefined || inode.node.type === 'directory') continue;
+      if (find(state, inode.path) !== inode.node && state.links.get(inode.key) !== inode.node) inode.unlinked = true;
+    }
   }
 
   values(): IterableIterator<OpenInode> {

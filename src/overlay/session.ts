@@ -95,6 +95,7 @@ export class Session {
   grow(mtime: bigint): void {
     const event = this.tail as Growing<WriteBody & Stamp>;
     const { node, write } = this.pending as { node: Node; write: PendingWrite };
+    if (event.created !== undefined && event.created.at === undefined) event.created = { ...event.created, at: event.mtime };
     event.size = write.size;
     event.mtime = String(mtime);
     applyWrite(node, event, write.content);

@@ -30,6 +30,10 @@ export class Watchers {
     this.lower = parts.lower;
   }
 
+  get areAny(): boolean {
+    return this.watchers.size > 0;
+  }
+
   /** `origin`: where in the lower the watched thing is, if it shows through at all. */
   watch(path: TreePath, origin: TreePath | undefined, options: { isDirectory: boolean; recursive: boolean }, watching: Watching) {
     const watcher = { path, ...options, changed: watching.changed };

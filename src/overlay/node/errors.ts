@@ -36,6 +36,8 @@ for (const [number, [code, words]] of getSystemErrorMap()) ERRNO.set(code, { err
 
 const UNKNOWN: Errno = { errno: constants.errno.EIO * -1, words: 'unknown error' };
 
+const TELLING = new Set(['EIO', 'EFBIG', 'ENXIO']);
+
 /** The error for a refused call, as node would throw it; `path` and `dest` as the caller gave them. */
 export function nodeError(refusal: Refusal, syscall: string, path?: string, dest?: string): NodeError {
   const { code } = refusal;
@@ -43,6 +45,8 @@ export function nodeError(refusal: Refusal, syscall: string, path?: string, dest
   let message = `${code}: ${words}, ${syscall}`;
   if (path !== undefined) message += ` '${path = path.toWellFormed()}'`;
   if (dest !== undefined) message += ` -> '${dest = dest.toWellFormed()}'`;
+  // Node has no words for what only an overlay can tell: which blob is gone, which lower file changed, which limit it is.
+  if (refusal.reason !== undefined && TELLING.has(code)) message += ` (${refusal.reason})`;
   const error = new Error(message) as NodeError;
   error.errno = errno;
   error.code = code;
