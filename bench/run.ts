@@ -43,12 +43,22 @@ if (values.help === true || rows.length === 0) {
 
 const present = [...SUBJECTS.slice(0, 4), ...installedPeers()];
 const scratch = fs.mkdtempSync(join(values.dir ?? os.tmpdir(), 'palimpsest-bench-'));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    fs.rmSync(scratch, { recursive: true, force: true });
+    process.exit(1);
+  });
+}
 const options: Options = {
   n: Number(values.n), rounds: Number(values.rounds), peerRounds: 3, peerMillis: 6000, scratch,
   order: values.walk === true ? 'walk' : 'shuffled', clock: values.cpu === true ? 'cpu' : 'wall',
   subjects: present.filter((name) => name.startsWith('raw') || values.only === undefined || values.only.includes(name)),
 };
 
+const machine = {
+  node: process.version, cpu: os.cpus()[0]?.model, cpus: os.cpus().length, kernel: os.release(), load: os.loadavg(),
+  date: new Date().toISOString(),
+};
 const results: Result[] = [];
 try {
   const trees = new Trees(options);
@@ -56,6 +66,8 @@ try {
     process.stderr.write(`${row.name}…\n`);
     const result = await measure(row, options, trees);
     results.push(result);
+    // After each row: a run is long, and what was measured should not be lost with it.
+    keep(results);
     for (const [name, { failure }] of Object.entries(result.subjects)) {
       if (failure !== undefined) process.stderr.write(`  ${name}: ${failure}\n`);
     }
@@ -64,16 +76,15 @@ try {
   fs.rmSync(scratch, { recursive: true, force: true });
 }
 
-const machine = {
-  node: process.version, cpu: os.cpus()[0]?.model, cpus: os.cpus().length, kernel: os.release(), load: os.loadavg(),
-  date: new Date().toISOString(),
-};
 const table = tableOf(results);
 process.stdout.write(table + '\n');
-if (values.json !== undefined) fs.writeFileSync(values.json, JSON.stringify({ machine, options, results }, null, 1) + '\n');
 if (values.readme === true) intoReadme(table);
 // A peer's failure is a finding; ours is a bug. And peers leave handles open that would keep the process.
 process.exit(results.some(({ subjects }) => subjects.ours?.failure ?? subjects['ours on disk']?.failure) ? 1 : 0);
+
+function keep(results: readonly Result[]): void {
+  if (values.json !== undefined) fs.writeFileSync(values.json, JSON.stringify({ machine, options, results }, null, 1) + '\n');
+}
 
 /** Replaces what is between the marks. Throws where README.md has none. */
 function intoReadme(table: string): void {

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { encodeEvent } from '../../src/core/encode.ts';
-import type { Event } from '../../src/core/event.ts';
+import type { Event, EventBody } from '../../src/core/event.ts';
 import type { Header } from '../../src/core/format.ts';
 import type { TreePath } from '../../src/core/path.ts';
 import type { Version } from '../../src/core/version.ts';
@@ -66,18 +66,20 @@ function rawLog(name: SubjectName, scratch: string): Subject {
 }
 
 /** A read, a stat, a miss and a write in turn. */
-function eventOf(seq: number, name: string): Event {
-  const path = name as TreePath, stamp = { seq, time: '2024-01-01T00:00:00.000Z', actor: 'main', path };
+function eventOf(seq: number, path: string): Event {
+  return { seq, time: '2024-01-01T00:00:00.000Z', actor: 'main', ...bodyOf(seq, path as TreePath) };
+}
+
+function bodyOf(seq: number, path: TreePath): EventBody {
   const mtime = '1704067200000000000';
   switch (seq % 4) {
-    case 0: return { ...stamp, op: 'miss', call: 'stat' };
+    case 0: return { op: 'miss', path, call: 'stat' };
     case 1: return {
-      ...stamp, op: 'read', version: VERSION, size: 4096, fingerprint: { dev: 64768, ino: seq, size: 4096, mtime, ctime: mtime },
+      op: 'read', path, version: VERSION, size: 4096, fingerprint: { dev: 64768, ino: seq, size: 4096, mtime, ctime: mtime },
     };
     case 2: return {
-      ...stamp, op: 'stat', exists: 'file', mode: 0o100644, uid: 0, gid: 0, size: 4096, nlink: 1, ino: seq, rdev: 0, mtime,
-      ctime: mtime,
+      op: 'stat', path, exists: 'file', mode: 0o100644, uid: 0, gid: 0, size: 4096, nlink: 1, ino: seq, rdev: 0, mtime, ctime: mtime,
     };
-    default: return { ...stamp, op: 'write', version: VERSION, size: 4096, mode: 0o100644, ino: seq, blob: VERSION, mtime };
+    default: return { op: 'write', path, version: VERSION, size: 4096, mode: 0o100644, ino: seq, blob: VERSION, mtime };
   }
 }
