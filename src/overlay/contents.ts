@@ -110,12 +110,13 @@ export class Contents {
   }
 
   /** Stores what a write holds in memory. */
-  readonly settle: Settle = ({ path, held, ranges }) => {
-    if (held.kind === 'draft') return this.settleWhole(path, held.bytes.subarray(0, held.size));
+  readonly settle: Settle = ({ path, held, ranges, secret }) => {
+    const hidden = secret || this.isRedacted(path);
+    if (held.kind === 'draft') return this.settleWhole(hidden, held.bytes.subarray(0, held.size));
     if (held.kind !== 'extents') return { content: held, fields: {} };
     const { map } = held, [first] = ranges;
     if (ranges.length === 1 && first !== undefined && first[0] === 0 && first[1] === map.size) {
-      return this.settleWhole(path, gather(map, 0, map.size));
+      return this.settleWhole(hidden, gather(map, 0, map.size));
     }
     const extents: ExtentRecord[] = [];
     let settled = map;
@@ -123,22 +124,37 @@ export class Contents {
       const bytes = gather(map, start, Math.min(end, map.size));
       if (bytes.length === 0) continue;
       const digest = versionOf(bytes);
-      this.keep(path, digest, bytes);
+      this.keep(hidden, digest, bytes);
       settled = overwrite(settled, start, bytes.length, { kind: 'blob', digest, from: 0 });
       extents.push({ at: start, length: bytes.length, blob: digest });
     }
     return { content: { kind: 'extents', map: settled }, fields: { extents } };
   };
 
-  private settleWhole(path: TreePath, bytes: Uint8Array): ReturnType<Settle> {
-    const digest = versionOf(bytes), content = { kind: 'blob', digest, size: bytes.length } as const;
-    this.keep(path, digest, bytes);
-    // A redacted event names no blob, only its version: whoever opens the session later has nothing to look for.
-    return { content, fields: this.isRedacted(path) ? { version: digest } : { version: digest, blob: digest } };
+  /** Whether what a node holds came from a redacted path, by its own name in the lower or by what was written to it. */
+  isSecret(node: Node): boolean {
+    const { content, origin } = node;
+    if (origin !== undefined && this.isRedacted(origin)) return true;
+    if (this.redacted.size === 0) return false;
+    if (content.kind === 'blob') return this.redacted.has(content.digest);
+    if (content.kind !== 'extents') return false;
+    return slices(content.map, 0, content.map.size).some(({ source }) => source.kind === 'blob' && this.redacted.has(source.digest));
   }
 
-  private keep(path: TreePath, digest: Version, bytes: Uint8Array): void {
-    if (this.isRedacted(path)) this.redacted.set(digest, bytes);
+  /** Whether a lower path is redacted. */
+  isSecretOrigin(origin: TreePath): boolean {
+    return this.isRedacted(origin);
+  }
+
+  private settleWhole(hidden: boolean, bytes: Uint8Array): ReturnType<Settle> {
+    const digest = versionOf(bytes), content = { kind: 'blob', digest, size: bytes.length } as const;
+    this.keep(hidden, digest, bytes);
+    // A redacted event names no blob, only its version: whoever opens the session later has nothing to look for.
+    return { content, fields: hidden ? { version: digest } : { version: digest, blob: digest } };
+  }
+
+  private keep(hidden: boolean, digest: Version, bytes: Uint8Array): void {
+    if (hidden) this.redacted.set(digest, bytes);
     else this.store.putBlob(digest, bytes);
   }
 

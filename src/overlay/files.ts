@@ -115,6 +115,7 @@ export class Files {
     const { world } = this, glance = world.credentials.isRoot ? world.walker.glance(path) : undefined;
     const pending = glance?.node && world.session.pendingWrite(actor, glance.node, glance.path);
     if (glance === undefined || pending === undefined || pending.size + bytes.length > MAX_FILE_BYTES) return false;
+    world.session.demandRoom(bytes.length);
     pending.put(pending.size, bytes);
     world.session.grow(world.session.clock.nanoseconds());
     world.watchers.changed(glance.path);
@@ -149,6 +150,7 @@ export class Files {
     const { world } = this, { path } = inode, mtime = world.now();
     const pending = inode.node && world.session.pendingWrite(actor, inode.node, path);
     if (pending !== undefined && this.keepsMode(inode.node as Node)) {
+      world.session.demandRoom(bytes.length);
       pending.put(position, bytes);
       world.session.grow(BigInt(mtime));
     } else if (inode.node === undefined && !inode.unlinked) {
@@ -322,6 +324,7 @@ export class Files {
   private putFirst(actor: string, inode: OpenInode, via: string | undefined, position: number, bytes: Uint8Array, mtime: string): void {
     const spot = spotOf(inode), { version, bytes: old, attr } = this.world.hashBase(spot, inode.lowerFile);
     const write = attr.size <= WHOLE_BYTES && old !== undefined ? PendingWrite.whole(old) : PendingWrite.over(lowerExtents(attr.size));
+    write.secret = this.world.contents.isSecretOrigin(spot.origin as TreePath);
     write.put(position, bytes);
     this.appendFirst(actor, { ...spot, attr }, { path: inode.path, via }, write, version, mtime);
   }
@@ -346,8 +349,10 @@ export class Files {
 
   private onNode(node: Node, open: LowerFile | undefined): PendingWrite {
     const size = this.world.attributes.sizeOf(node);
-    if (size > WHOLE_BYTES) return PendingWrite.over(extentsOf(node));
-    return PendingWrite.whole(Uint8Array.prototype.slice.call(this.world.contents.whole(node, open)));
+    const write = size > WHOLE_BYTES ? PendingWrite.over(extentsOf(node))
+      : PendingWrite.whole(Uint8Array.prototype.slice.call(this.world.contents.whole(node, open)));
+    write.secret = this.world.contents.isSecret(node);
+    return write;
   }
 
   private orphanWrite(actor: string, target: Spot, at: Observed, bytes: Uint8Array): void {

@@ -20,6 +20,8 @@ export class PendingWrite {
   held: Draft | { readonly kind: 'extents'; readonly map: ExtentMap };
   /** What was written, sorted and apart; of a file held whole, all of it. */
   ranges: Range[];
+  /** The file's content must not be stored, whatever it is called by now. */
+  secret = false;
   private block: { readonly bytes: Uint8Array; used: number; end: number } | undefined = undefined;
 
   private constructor(held: PendingWrite['held'], ranges: Range[]) {
@@ -41,6 +43,12 @@ export class PendingWrite {
 
   get size(): number {
     return contentSize(this.held);
+  }
+
+  /** Bytes that will have to be stored. */
+  get bytes(): number {
+    if (this.held.kind === 'draft') return this.held.size;
+    return this.ranges.reduce((sum, [start, end]) => sum + end - start, 0);
   }
 
   get content(): Content {

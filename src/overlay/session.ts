@@ -19,11 +19,16 @@ const SEAL_EVERY_EVENTS = 4096;
  * them all costs no more than in proportion to the log, and an opening folds half of it at the most.
  */
 const CHECKPOINT_EVENTS = 20_000;
+/**
+ * Room that the log must have for an event to be accepted: what a line takes that has two long paths and a base, and a seal
+ * after it. So a limit is met by the operation that would exceed it, not by a later one.
+ */
+const LINE_BYTES = 4096;
 /** An event stays unpublished no longer than this under `flush`; the same bound as the store's own grouping. */
 const PUBLISH_WITHIN_MS = 50;
 
 /** Stores the bytes of a write, and says what its event has to name and what its node's content is from then on. */
-export type Settle = (write: { path: TreePath; held: Content; ranges: readonly Range[] }) => {
+export type Settle = (write: { path: TreePath; held: Content; ranges: readonly Range[]; secret: boolean }) => {
   content: Content;
   fields: Partial<WriteBody>;
 };
@@ -80,6 +85,7 @@ export class Session {
   append(actor: string, body: EventBody, write?: PendingWrite, orphan?: Node): Event {
     if (this.fault !== undefined) throw this.fault;
     this.publish();
+    this.store.demandRoom(LINE_BYTES, write?.bytes ?? 0);
     const event = body as Growing<Event>;
     event.seq = this.state.seq + 1;
     event.time = this.clock.iso();
@@ -89,6 +95,11 @@ export class Session {
     this.tail = event;
     if (this.timer === undefined && this.store.directory !== undefined) this.arm();
     return event;
+  }
+
+  /** Throws EFBIG where `bytes` more in the pending write could not be stored. */
+  demandRoom(bytes: number): void {
+    this.store.demandRoom(0, (this.pending?.write.bytes ?? 0) + bytes);
   }
 
   /** The pending write has grown by more bytes: the event's size and time, and the node's, follow. */
@@ -180,7 +191,7 @@ export class Session {
   private appendAtOnce(event: Event, write: PendingWrite | undefined, orphan: Node | undefined): Event {
     let content = write?.content;
     if (write !== undefined && event.op === 'write') {
-      const settled = this.settle({ path: event.path, held: write.content, ranges: write.ranges });
+      const settled = this.settle({ path: event.path, held: write.content, ranges: write.ranges, secret: write.secret });
       Object.assign(event, settled.fields);
       content = settled.content;
     }
@@ -194,7 +205,7 @@ export class Session {
     if (this.pending === undefined) return;
     const event = this.tail as WriteBody & Stamp, { node, write } = this.pending;
     // Blobs first: an event must never name bytes that are not stored.
-    const { content, fields } = this.settle({ path: event.path, held: write.content, ranges: write.ranges });
+    const { content, fields } = this.settle({ path: event.path, held: write.content, ranges: write.ranges, secret: write.secret });
     Object.assign(event, fields);
     this.pending = undefined;
     applyWrite(node, event, content);

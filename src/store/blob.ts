@@ -4,6 +4,8 @@ import type { Version } from '../core/version.ts';
 /** Bytes kept by their digest. */
 export interface Blobs {
   put(digest: Version, bytes: Uint8Array): void;
+  /** Throws EFBIG where so many bytes more would exceed the limit. */
+  demandRoom(bytes: number): void;
   has(digest: Version): boolean;
   /** The bytes are shared with the store: not to be changed. */
   get(digest: Version): Uint8Array;
@@ -27,9 +29,13 @@ export class MemoryBlobs implements Blobs {
 
   put(digest: Version, bytes: Uint8Array): void {
     if (this.#blobs.has(digest)) return;
-    checkLimit(this.#bytes + bytes.length, this.#limit);
+    this.demandRoom(bytes.length);
     this.#blobs.set(digest, ownBytes(bytes));
     this.#bytes += bytes.length;
+  }
+
+  demandRoom(bytes: number): void {
+    checkLimit(this.#bytes + bytes, this.#limit);
   }
 
   has(digest: Version): boolean {

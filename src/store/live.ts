@@ -80,6 +80,11 @@ export class LiveStore implements Store {
     return this.#log.lines(from, to);
   }
 
+  demandRoom(lineBytes: number, blobBytes: number): void {
+    this.#log.demandRoom(lineBytes);
+    if (blobBytes > 0) this.#blobs.demandRoom(blobBytes);
+  }
+
   putBlob(digest: Version, bytes: Uint8Array): void {
     this.#mayWrite();
     const { pending } = this.#blobs;

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { linkSync, readFileSync, readdirSync, readlinkSync, renameSync, unlinkSync } from 'node:fs';
+import {
+  closeSync, fchmodSync, linkSync, openSync, readFileSync, readdirSync, readlinkSync, renameSync, unlinkSync, writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { LockedSessionError } from './fault.ts';
-import { hasCode, writeNew } from './file.ts';
+import { hasCode } from './file.ts';
 
 /**
  * The lock of a session: a file that names its owner. It comes into being whole (written under another name, then
@@ -46,7 +48,7 @@ function acquire(directory: string, name: string, owner: Owner): Lock {
   const path = join(directory, name);
   const own = join(directory, `lock.${owner.nonce}.${randomBytes(6).toString('base64url')}`);
   try {
-    writeNew(own, Buffer.from(JSON.stringify(owner) + '\n'), { through: false });
+    writeOwner(own, owner);
     for (;;) {
       if (linked(own, path)) return held(path, owner);
       const holder = readOwner(path);
@@ -69,6 +71,17 @@ function acquire(directory: string, name: string, owner: Owner): Lock {
     }
   } finally {
     unlinkIfThere(own);
+  }
+}
+
+function writeOwner(path: string, owner: Owner): void {
+  const fd = openSync(path, 'wx', 0o600);
+  try {
+    // The umask may have taken even that.
+    fchmodSync(fd, 0o600);
+    writeFileSync(fd, JSON.stringify(owner) + '\n');
+  } finally {
+    closeSync(fd);
   }
 }
 

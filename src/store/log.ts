@@ -113,15 +113,19 @@ export class Log implements Readable {
     return this.#length > 0 && this.#length + length + CRC_BYTES > TAIL_BYTES;
   }
 
+  /** Throws EFBIG where a line of so many bytes would exceed the limit. */
+  demandRoom(bytes: number): void {
+    if (this.#start + this.#length + bytes <= this.#limit) return;
+    throw new Refusal('EFBIG', { reason: `log limit of ${this.#limit} bytes reached` });
+  }
+
   /** Adds an event to the tail. Throws EFBIG where the log would exceed its limit; a wrong `seq` is a bug. */
   add(json: string): void {
     // Three bytes a UTF-16 unit is the most that UTF-8 takes.
     if (this.#tail.length - this.#length < json.length * 3 + CRC_BYTES) this.#grow(json.length * 3 + CRC_BYTES);
     const tail = this.#tail, start = this.#length;
     const end = start + tail.write(json, start, 'utf8');
-    if (this.#start + end + CRC_BYTES > this.#limit) {
-      throw new Refusal('EFBIG', { reason: `log limit of ${this.#limit} bytes reached` });
-    }
+    this.demandRoom(end - start + CRC_BYTES);
     const seq = this.lastSeq + 1;
     if (seqOf(tail, start, end) !== seq) throw new Error(`event ${seq} expected, got ${json.slice(0, 40)}`);
     this.#length = sealLine(tail, start, end);

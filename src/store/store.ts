@@ -25,6 +25,12 @@ export interface Store {
    */
   append(json: string): void;
 
+  /**
+   * Throws EFBIG where a line of `lineBytes`, or blobs of `blobBytes` more, would exceed a limit: for a caller that has to
+   * know before it acknowledges what it will append later.
+   */
+  demandRoom(lineBytes: number, blobBytes: number): void;
+
   /** JSON texts (whole lines, crc included, checked) of the events from `from` to `to`, both inclusive. */
   read(from?: number, to?: number): IterableIterator<string>;
 

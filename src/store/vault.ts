@@ -79,11 +79,15 @@ export class Vault implements Blobs {
 
   put(digest: Version, bytes: Uint8Array): void {
     if (this.has(digest)) return;
-    checkLimit(this.#used() + bytes.length, this.#limit);
+    this.demandRoom(bytes.length);
     if (bytes.length >= PACKED_BELOW_BYTES) this.#putFile(digest, bytes);
     else this.#putPacked(digest, bytes);
     if (this.#bad.size > 0) this.#bad.delete(digest);
     this.#cache.set(digest, bytes);
+  }
+
+  demandRoom(bytes: number): void {
+    checkLimit(this.#used() + bytes, this.#limit);
   }
 
   has(digest: Version): boolean {

@@ -23,11 +23,19 @@ export function nameCalls(system: System) {
   }
 
   function existsSync(path: unknown): boolean {
+    let name: PathName;
     try {
-      return system.exists(pathName(path));
-    } catch {
-      // By its contract it never throws, not even for arguments that are no paths.
+      name = pathName(path);
+    } catch (error) {
+      // Node's never throws, not even for arguments that are no paths.
+      if (!(error instanceof TypeError)) throw error;
       return false;
+    }
+    try {
+      return system.exists(name);
+    } catch (error) {
+      // Ours does where the look could not be recorded: "not there" would be a lie.
+      throw failure(error, 'access', name);
     }
   }
 
