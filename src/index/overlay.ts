@@ -142,6 +142,11 @@ export class Overlay extends ActorView {
     return Changes.versionOf(this.changes());
   }
 
+  /** Bytes of a torn last line that opening the session had to cut off its log; 0 where it was whole. */
+  get tornBytes(): number {
+    return this.all.session.store.tornBytes;
+  }
+
   /** The last event, and the hash over the log up to it: what a later `verify` can be held to. */
   get head(): { seq: number; seal: Version } {
     return spoken('head', () => {

@@ -26,6 +26,8 @@ import { Vault } from './vault.ts';
 export const LOG_NAME = 'log.jsonl';
 export const BLOBS_NAME = 'blobs';
 const CHECKPOINT_NAME = 'checkpoint';
+/** Logs up to this size are checked line by line at each opening, which takes up to 50 ms; larger ones from their checkpoint on. */
+const CHECKED_WHOLE_BYTES = 8 * 1024 * 1024;
 
 /** Some 40 million events, and what a long build may write; a runaway program ends here before the disk does. */
 export const DIRECTORY_LIMITS: StoreLimits = { logBytes: 8 * 1024 ** 3, blobBytes: 256 * 1024 ** 3 };
@@ -46,6 +48,8 @@ export interface DirectoryStoreOptions {
   /** Default `flush`. */
   readonly durability?: Durability;
   readonly limits?: Partial<StoreLimits>;
+  /** Logs larger than this many bytes are checked from their checkpoint on only. Default 8 MiB. */
+  readonly checkedWholeBytes?: number;
   /** Takes no lock and writes nothing: for reading beside a live writer. */
   readonly readOnly?: boolean;
 }
@@ -86,7 +90,7 @@ function openReader(options: DirectoryStoreOptions): LiveStore {
 
 function openWriter(options: DirectoryStoreOptions, lock: Lock): LiveStore {
   const { directory, header } = options, path = join(directory, LOG_NAME);
-  const isNew = !existsSync(path) || (header !== undefined && statSync(path).size === 0);
+  const isNew = !existsSync(path) || (header !== undefined && statSync(path).size === 0 && !holdsSession(directory));
   if (isNew) {
     if (header === undefined) throw noSession(directory);
     refuseForeign(directory);
@@ -116,7 +120,9 @@ function openParts(options: DirectoryStoreOptions, access: { writable: boolean; 
     const path = join(directory, LOG_NAME);
     const found = readCheckpoint(checkpointPath);
     const checkpoint = found !== undefined && belongs(found, header, sink) ? found : undefined;
-    const log = Log.open(path, sink, { header, end, limit: limits.logBytes, ...(checkpoint && { from: checkpoint }) });
+    // A log that is read in no time is read whole, so that damage before the checkpoint is found as well.
+    const from = checkpoint !== undefined && sink.size > (options.checkedWholeBytes ?? CHECKED_WHOLE_BYTES) ? checkpoint : undefined;
+    const log = Log.open(path, sink, { header, end, limit: limits.logBytes, ...(from && { from }) });
     const blobs = vault = new Vault(join(directory, BLOBS_NAME), { limit: limits.blobBytes, writable });
     if (writable) log.cutTorn();
     let saved = checkpoint?.seq;
@@ -168,6 +174,11 @@ class LogFile extends DiskBytes {
     syncDirectory(dirname(resolve(this.#directory)));
     this.#named = true;
   }
+}
+
+/** Whether there is more of a session than its log: then an empty log is damage, not a beginning. */
+function holdsSession(directory: string): boolean {
+  return existsSync(join(directory, BLOBS_NAME)) || existsSync(join(directory, CHECKPOINT_NAME));
 }
 
 /** A new session is made in an empty directory only, never among somebody's files. */
