@@ -1,0 +1,28 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import * as source from '../src/index.ts';
+
+/** What package.json exports. Named by a variable, since it is there only after a build. */
+const { exports } = JSON.parse(fs.readFileSync('package.json', 'utf8')) as { exports: { '.': { default: string } } };
+const bundle: string = path.resolve(exports['.'].default);
+
+describe('the built package', () => {
+  it('is one file that gives what the source gives, and works', async () => {
+    const built = await import(bundle) as typeof source;
+    expect(Object.keys(built).sort()).toEqual(Object.keys(source).sort());
+    const root = fs.mkdtempSync(path.join(os.tmpdir(), 'palimpsest-bundle-'));
+    const overlay = await built.Overlay.open({ root });
+    overlay.fs.writeFileSync(path.join(root, 'a'), 'x');
+    expect(overlay.changes()).toMatchObject([{ kind: 'create', path: 'a' }]);
+    await overlay.close();
+    fs.rmdirSync(root);
+  });
+
+  it('loads no file but its own and those of its dependencies', () => {
+    const lines = fs.readFileSync(bundle, 'utf8').split('\n').filter((line) => line.startsWith('import '));
+    const imported = lines.map((line) => line.split('"')[1] as string);
+    expect(imported.filter((name) => !name.startsWith('node:')).sort()).toEqual(['immer', 'nanoid', 'picomatch']);
+  });
+});
