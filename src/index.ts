@@ -4,6 +4,7 @@ export type { OverlayOptions } from './index/options.ts';
 export type { Change, ChangeKind } from './overlay/changes.ts';
 export type { Event, EventBody, Op } from './core/event.ts';
 export { fold, projection } from './core/fold.ts';
+export { LOG_SCHEMA } from './core/schema.ts';
 export type { Observation } from './core/observation.ts';
 export type { Version } from './core/version.ts';
 export { CorruptLogError, LockedSessionError, SessionError } from './store/fault.ts';

@@ -1,5 +1,5 @@
 import type { NodeType } from './attr.ts';
-import { LOWER_CONTENT, type Content } from './content.ts';
+import type { Content } from './content.ts';
 import type { LowerBase } from './event.ts';
 import { emptyExtents, overwrite, slices, truncateTo, type ExtentSource } from './extents.ts';
 import { Names } from './names.ts';
@@ -17,19 +17,35 @@ import type { Version } from './version.ts';
  *
  * Paths may hold lone surrogates (bytes that are no UTF-8); JSON escapes those, so they survive the way to bytes and back.
  */
-const CHECKPOINT_VERSION = 1;
+const CHECKPOINT_VERSION = 2;
 
+/** A list and no object: a session has a node for each file it changed, and their keys would be half of the text. */
+type NodeJson = [
+  type: NodeType, nlink: number, origin: string | null, ino: IntegerJson, dev: IntegerJson,
+  mode: number | null, uid: number | null, gid: number | null, times: TimesJson,
+  /** 1: that of the content's blob. */
+  version: Version | 1 | null, contentSeq: number, content: ContentJson | null,
+  /** Name, entry, name, entry, … */
+  names: (string | EntryJson)[] | null,
+  rest?: RestJson,
+];
 
-interface NodeJson {
-  type: NodeType; ino?: string; dev?: string; origin?: string; base?: LowerBase; mode?: number; uid?: number; gid?: number;
-  rdev?: number; atime?: string; mtime?: string; ctime?: string; birthtime?: string; timesSet?: true; nlink: number;
-  subdirectories?: number; content?: ContentJson; version?: Version; contentSeq?: number; target?: string; opaque?: true;
-  names?: [string, EntryJson][]; xattrs?: [string, string | null][];
+/** What few nodes have. */
+interface RestJson {
+  base?: LowerBase; rdev?: number; timesSet?: true; subdirectories?: number; target?: string; opaque?: true;
+  xattrs?: [string, string | null][];
 }
 
-type EntryJson = NodeJson | 0 | { key: string };
+/** A number where it is exact as one. */
+type IntegerJson = number | string | null;
 
-type ContentJson = { digest: Version; size: number } | { size: number; extents: [number, number, SourceJson][] };
+/** atime, mtime, ctime and birthtime; one where all four are the same. */
+type TimesJson = string | (string | null)[];
+
+/** A whiteout, the key of a node with several names, a node. */
+type EntryJson = 0 | string | NodeJson;
+
+type ContentJson = [Version, number] | [number, ...[number, number, SourceJson][]];
 
 /** Zeros, the lower from a byte on, a blob from a byte on. */
 type SourceJson = 0 | number[] | [Version, number];
@@ -65,50 +81,90 @@ export function decodeState(text: string): State | undefined {
 }
 
 function nodeJson(node: Node): NodeJson {
-  const json: NodeJson = { type: node.type, nlink: node.nlink };
-  for (const key of ['ino', 'dev', 'atime', 'mtime', 'ctime', 'birthtime'] as const) {
-    const value = node[key];
-    if (value !== undefined) json[key] = String(value);
-  }
-  for (const key of ['origin', 'base', 'mode', 'uid', 'gid', 'version', 'target'] as const) {
-    if (node[key] !== undefined) Object.assign(json, { [key]: node[key] });
-  }
-  for (const key of ['rdev', 'subdirectories', 'contentSeq'] as const) if (node[key] !== 0) json[key] = node[key];
-  if (node.timesSet) json.timesSet = true;
-  if (node.opaque) json.opaque = true;
-  if (node.content.kind !== 'lower') json.content = contentJson(node.content);
-  if (node.xattrs !== undefined) json.xattrs = [...node.xattrs].map(([name, value]) => [name, value ?? null]);
-  if (node.names !== undefined) {
-    json.names = [];
-    node.names.forEach((entry, name) => json.names?.push([name, entryJson(entry)]));
-  }
+  const { type, nlink, mode, uid, gid, version, contentSeq, content } = node;
+  const isOfBlob = content.kind === 'blob' && version === content.digest;
+  const json: NodeJson = [
+    type, nlink, node.origin ?? null, integerJson(node.ino), integerJson(node.dev), mode ?? null, uid ?? null, gid ?? null,
+    timesJson(node), isOfBlob ? 1 : version ?? null, contentSeq, content.kind === 'lower' ? null : contentJson(content),
+    node.names === undefined ? null : namesJson(node.names),
+  ];
+  const rest = restJson(node);
+  if (rest !== undefined) json.push(rest);
   return json;
 }
 
-function nodeOf(owner: Owner, json: NodeJson): Node {
-  const node = new Node(owner, {
-    type: json.type, ino: json.ino === undefined ? undefined : BigInt(json.ino),
-    dev: json.dev === undefined ? undefined : BigInt(json.dev), origin: json.origin as TreePath | undefined, base: json.base,
-  });
-  for (const key of ['atime', 'mtime', 'ctime', 'birthtime'] as const) {
-    const value = json[key];
-    if (value !== undefined) node[key] = BigInt(value);
+function namesJson(names: Names<Entry>): (string | EntryJson)[] {
+  const json: (string | EntryJson)[] = [];
+  names.forEach((entry, name) => json.push(name, entryJson(entry)));
+  return json;
+}
+
+function restJson({ base, rdev, timesSet, subdirectories, target, opaque, xattrs }: Node): RestJson | undefined {
+  if (base === undefined && rdev === 0 && !timesSet && subdirectories === 0 && target === undefined && !opaque && xattrs === undefined) {
+    return undefined;
   }
-  node.mode = json.mode;
-  node.uid = json.uid;
-  node.gid = json.gid;
-  node.version = json.version;
-  node.target = json.target;
-  node.nlink = json.nlink;
-  node.rdev = json.rdev ?? 0;
-  node.subdirectories = json.subdirectories ?? 0;
-  node.contentSeq = json.contentSeq ?? 0;
-  node.timesSet = json.timesSet === true;
-  node.opaque = json.opaque === true;
-  node.content = json.content === undefined ? LOWER_CONTENT : contentOf(json.content);
-  if (json.xattrs !== undefined) node.xattrs = new Map(json.xattrs.map(([name, value]) => [name, value ?? undefined]));
-  if (json.names !== undefined) node.names = namesOf(owner, json.names, (entry) => entryOf(owner, entry));
+  return {
+    ...(base && { base }), ...(rdev !== 0 && { rdev }), ...(timesSet && { timesSet }), ...(subdirectories !== 0 && { subdirectories }),
+    ...(target !== undefined && { target }), ...(opaque && { opaque }),
+    ...(xattrs && { xattrs: Array.from(xattrs, ([name, value]): [string, string | null] => [name, value ?? null]) }),
+  };
+}
+
+function nodeOf(owner: Owner, json: NodeJson): Node {
+  // By index: at opening this code is cold, and taking a list apart by a pattern then costs twice as much.
+  const times = json[8], version = json[9], content = json[11], names = json[12], rest = json[13];
+  const node = new Node(owner, {
+    type: json[0], ino: integerOf(json[3]), dev: integerOf(json[4]), origin: (json[2] ?? undefined) as TreePath | undefined,
+    base: rest?.base,
+  });
+  if (typeof times === 'string') node.atime = node.mtime = node.ctime = node.birthtime = BigInt(times);
+  else {
+    const [atime, mtime, ctime, birthtime] = times;
+    node.atime = timeOf(atime);
+    node.mtime = timeOf(mtime);
+    node.ctime = timeOf(ctime);
+    node.birthtime = timeOf(birthtime);
+  }
+  node.nlink = json[1];
+  node.mode = json[5] ?? undefined;
+  node.uid = json[6] ?? undefined;
+  node.gid = json[7] ?? undefined;
+  node.contentSeq = json[10];
+  if (content !== null) node.content = contentOf(content);
+  node.version = version === 1 ? (content as [Version, number])[0] : version ?? undefined;
+  if (names !== null) node.names = entriesOf(owner, names);
+  if (rest === undefined) return node;
+  node.rdev = rest.rdev ?? 0;
+  node.timesSet = rest.timesSet === true;
+  node.subdirectories = rest.subdirectories ?? 0;
+  node.target = rest.target;
+  node.opaque = rest.opaque === true;
+  if (rest.xattrs !== undefined) node.xattrs = new Map(rest.xattrs.map(([name, value]) => [name, value ?? undefined]));
   return node;
+}
+
+function timesJson({ atime, mtime, ctime, birthtime }: Node): TimesJson {
+  if (atime !== undefined && atime === mtime && atime === ctime && atime === birthtime) return String(atime);
+  return [atime, mtime, ctime, birthtime].map((time) => time === undefined ? null : String(time));
+}
+
+function timeOf(json: string | null | undefined): bigint | undefined {
+  return json === null || json === undefined ? undefined : BigInt(json);
+}
+
+function integerJson(value: bigint | undefined): IntegerJson {
+  if (value === undefined) return null;
+  return value <= Number.MAX_SAFE_INTEGER ? Number(value) : String(value);
+}
+
+function integerOf(json: IntegerJson): bigint | undefined {
+  return json === null ? undefined : BigInt(json);
+}
+
+function entriesOf(owner: Owner, json: readonly (string | EntryJson)[]): Names<Entry> {
+  const names = new Names<Entry>(owner);
+  for (let at = 0; at < json.length; at += 2) names.set(json[at] as string, entryOf(owner, json[at + 1] as EntryJson));
+  return names;
 }
 
 function namesOf<J, V>(owner: Owner, json: readonly (readonly [string, J])[], valueOf: (json: J) => V): Names<V> {
@@ -119,32 +175,37 @@ function namesOf<J, V>(owner: Owner, json: readonly (readonly [string, J])[], va
 
 function entryJson(entry: Entry): EntryJson {
   if (entry === WHITEOUT) return 0;
-  return entry instanceof Shared ? { key: entry.key } : nodeJson(entry);
+  return entry instanceof Shared ? entry.key : nodeJson(entry);
 }
 
 function entryOf(owner: Owner, json: EntryJson): Entry {
   if (json === 0) return WHITEOUT;
-  return 'key' in json ? new Shared(json.key) : nodeOf(owner, json);
+  return typeof json === 'string' ? new Shared(json) : nodeOf(owner, json);
 }
 
 function contentJson(content: Exclude<Content, { kind: 'lower' }>): ContentJson {
   switch (content.kind) {
-    case 'blob': return { digest: content.digest, size: content.size };
+    case 'blob': return [content.digest, content.size];
     case 'draft': throw new Error('a checkpoint cannot hold bytes that are not stored');
     case 'extents': {
       const extents = slices(content.map, 0, content.map.size)
         .map(({ at, length, source }): [number, number, SourceJson] => [at, length, sourceJson(source)]);
-      return { size: content.map.size, extents };
+      return [content.map.size, ...extents];
     }
     default: return unreachable(content);
   }
 }
 
 function contentOf(json: ContentJson): Content {
-  if ('digest' in json) return { kind: 'blob', digest: json.digest, size: json.size };
+  if (isBlob(json)) return { kind: 'blob', digest: json[0], size: json[1] };
+  const [size, ...extents] = json;
   let map = emptyExtents(0);
-  for (const [at, length, source] of json.extents) map = overwrite(map, at, length, sourceOf(source));
-  return { kind: 'extents', map: truncateTo(map, json.size) };
+  for (const [at, length, source] of extents) map = overwrite(map, at, length, sourceOf(source));
+  return { kind: 'extents', map: truncateTo(map, size) };
+}
+
+function isBlob(json: ContentJson): json is [Version, number] {
+  return typeof json[0] === 'string';
 }
 
 function sourceJson(source: ExtentSource): SourceJson {
@@ -162,4 +223,3 @@ function sourceOf(json: SourceJson): ExtentSource {
   const [first, from] = json;
   return typeof first === 'string' ? { kind: 'blob', digest: first, from: from as number } : { kind: 'lower', from: first as number };
 }
-

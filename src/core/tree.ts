@@ -1,4 +1,4 @@
-import { typeBits, type NodeType } from './attr.ts';
+import { S_IFMT, typeBits, type NodeType } from './attr.ts';
 import { LOWER_CONTENT, type Content } from './content.ts';
 import type { LowerBase } from './event.ts';
 import { Names } from './names.ts';
@@ -106,7 +106,7 @@ export function passThrough(owner: Owner, origin: TreePath | undefined): Node {
 /** A node born in the overlay. */
 export function newborn(owner: Owner, type: NodeType, born: { ino: bigint; mode: number; uid: number; gid: number; time: bigint }): Node {
   const node = new Node(owner, { type, ino: born.ino });
-  node.mode = (born.mode & ~0o170000) | typeBits(type);
+  node.mode = (born.mode & ~S_IFMT) | typeBits(type);
   node.uid = born.uid;
   node.gid = born.gid;
   node.atime = node.mtime = node.ctime = node.birthtime = born.time;

@@ -14,13 +14,13 @@ import { EMPTY_VERSION } from './hash.ts';
 import { inodeKeyOf, OpenInode } from './inode.ts';
 import { PendingWrite, WHOLE_BYTES } from './pending-write.ts';
 import { READ, WRITE } from './permission.ts';
-import type { Observed } from './recorder.ts';
+import { viaField, type Observed } from './recorder.ts';
 import { changedBelow, notFound } from './refusals.ts';
 import { spotType, type Look, type Spot } from './spot.ts';
+import { O_ACCMODE } from './system.ts';
 import { readThrough, spotOf, type World } from './world.ts';
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_TRUNC, O_RDONLY, O_WRONLY, S_IFREG } = constants;
-const O_ACCMODE = 3;
 /** The largest file, in bytes: offsets have to be exact numbers. */
 const MAX_FILE_BYTES = Number.MAX_SAFE_INTEGER;
 /** Files up to this size are read whole in one go where a whole file is asked for. */
@@ -283,7 +283,7 @@ export class Files {
     const access = flags & O_ACCMODE;
     return this.world.descriptors.add(new Descriptor({
       inode, actor, via, readable: access !== O_WRONLY, writable: access !== O_RDONLY,
-      append: (flags & O_APPEND) !== 0, isDirectory: (inode.node?.type ?? (((inode.attr as Attr).mode & 0o170000) === 0o040000 ? 'directory' : 'file')) === 'directory',
+      append: (flags & O_APPEND) !== 0, isDirectory: spotType(spotOf(inode)) === 'directory',
     }));
   }
 
@@ -384,10 +384,6 @@ export class Files {
     if (this.world.credentials.isRoot) return mode;
     return mode & ~0o4000 & ((mode & 0o010) !== 0 ? ~0o2000 : ~0);
   }
-}
-
-function viaField(at: Observed): { via?: string } {
-  return at.via === undefined ? {} : { via: at.via };
 }
 
 function resized(bytes: Uint8Array, size: number): Uint8Array {

@@ -4,6 +4,7 @@ import type { Event } from '../core/event.ts';
 import { evolve } from '../core/evolve.ts';
 import type { State } from '../core/state.ts';
 import { CorruptLogError } from '../store/fault.ts';
+import { LOG_NAME } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 
 /** The events of a log from `from` to `to`, both inclusive. Throws `CorruptLogError` that names the line. */
@@ -38,7 +39,7 @@ function decoded(store: Store, line: string, seq: number): Event {
 function damaged(store: Store, seq: number, detail: string): CorruptLogError {
   return new CorruptLogError({
     // The header is line 1.
-    file: join(store.directory ?? '', 'log.jsonl'), line: seq - firstSeq(store) + 2, reason: 'bad event', detail,
+    file: join(store.directory ?? '', LOG_NAME), line: seq - firstSeq(store) + 2, reason: 'bad event', detail,
     goodSeq: seq - 1, goodBytes: undefined,
   });
 }

@@ -4,8 +4,8 @@ import type { ChmodBody, ChownBody, UtimesBody } from '../core/event.ts';
 import { applyAttributes } from '../core/evolve.ts';
 import { Refusal } from '../core/refusal.ts';
 import { inodeRecord } from './attributes.ts';
-import type { Observed } from './recorder.ts';
-import { viaField } from './namespace.ts';
+import { READ, SEARCH, WRITE } from './permission.ts';
+import { viaField, type Observed } from './recorder.ts';
 import { spotType, type Spot } from './spot.ts';
 import type { World } from './world.ts';
 
@@ -53,7 +53,8 @@ export class Metadata {
 
   /** access(2). Throws EACCES. */
   access(spot: Spot, mode: number): void {
-    const want = ((mode & constants.R_OK) !== 0 ? 4 : 0) | ((mode & constants.W_OK) !== 0 ? 2 : 0) | ((mode & constants.X_OK) !== 0 ? 1 : 0);
+    const want = ((mode & constants.R_OK) !== 0 ? READ : 0) | ((mode & constants.W_OK) !== 0 ? WRITE : 0) |
+      ((mode & constants.X_OK) !== 0 ? SEARCH : 0);
     if (want !== 0) this.world.credentials.demand(spot, want);
   }
 

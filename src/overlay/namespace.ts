@@ -1,12 +1,12 @@
-import { typeBits, typeOf } from '../core/attr.ts';
-import { byteLength, isWithin, PATH_MAX_BYTES, type PathName, type TreePath } from '../core/path.ts';
+import { S_IFMT, typeBits, typeOf } from '../core/attr.ts';
+import { byteLength, childOf, isWithin, PATH_MAX_BYTES, type PathName, type TreePath } from '../core/path.ts';
 import { Refusal, type ErrnoCode } from '../core/refusal.ts';
 import { WHITEOUT } from '../core/tree.ts';
 import { sortEntries } from '../lower/listing.ts';
 import { originOf, inodeRecord } from './attributes.ts';
 import { versionOfList } from './hash.ts';
-import { WRITE } from './permission.ts';
-import type { Observed } from './recorder.ts';
+import { READ, WRITE } from './permission.ts';
+import { viaField, type Observed } from './recorder.ts';
 import { notFound } from './refusals.ts';
 import { spotType, type Missing, type ParentLook, type Spot } from './spot.ts';
 import type { SystemEntry } from './system.ts';
@@ -36,7 +36,7 @@ export class Namespace {
 
   mknod(actor: string, path: PathName, mode: number, rdev: number): void {
     const { world } = this, { parent, at } = this.vacancy(actor, path, 'mknod', { directory: false });
-    const type = (mode & 0o170000) === 0 ? 'file' : typeOf(mode);
+    const type = (mode & S_IFMT) === 0 ? 'file' : typeOf(mode);
     if (type === 'directory' || type === 'symlink') throw new Refusal('EINVAL');
     if ((type === 'block' || type === 'character') && !world.credentials.isRoot) throw new Refusal('EPERM');
     world.mutate(actor, {
@@ -78,7 +78,7 @@ export class Namespace {
     if (named.slash) throw new Refusal(isDirectory ? 'EISDIR' : 'ENOTDIR');
     this.demandRemovable(named.parent, spot);
     if (isDirectory) throw new Refusal('EISDIR');
-    this.remove(actor, spot, at);
+    this.remove(actor, named, spot, at);
     world.watchers.renamed(spot.path);
   }
 
@@ -88,7 +88,7 @@ export class Namespace {
     this.demandRemovable(named.parent, spot);
     if (spotType(spot) !== 'directory') throw new Refusal('ENOTDIR');
     this.demandEmpty(spot);
-    this.remove(actor, spot, at);
+    this.remove(actor, named, spot, at);
     world.watchers.renamed(spot.path);
   }
 
@@ -120,7 +120,7 @@ export class Namespace {
       if (target !== undefined && options.exchange === true) this.demandMovable(target);
     }
     if (replaced !== undefined && sourceType === 'directory') this.demandEmpty(replaced);
-    this.move(actor, source, at, path, target, options.exchange === true);
+    this.move(actor, { named: a, source, at }, path, target, options.exchange === true);
   }
 
   /** Names and types in the directory at `path`; the listing is recorded. */
@@ -133,7 +133,7 @@ export class Namespace {
     }
     const { spot } = look;
     if (spotType(spot) !== 'directory') throw new Refusal('ENOTDIR');
-    world.credentials.demand(spot, 4);
+    world.credentials.demand(spot, READ);
     const entries = this.entries(spot);
     world.recorder.list(actor, { path: spot.path, via: look.via }, versionOfList(entries), entries.length);
     return entries;
@@ -143,8 +143,7 @@ export class Namespace {
   entries(spot: Spot): readonly SystemEntry[] {
     const { world } = this, { node } = spot, origin = originOf(spot);
     if (node === undefined) return world.lower.list(origin as TreePath);
-    const shows = origin !== undefined && !node.opaque && this.isLowerDirectory(origin);
-    const below = shows ? world.lower.list(origin) : [];
+    const below = origin === undefined || node.opaque ? [] : this.shownThrough(origin);
     const { names } = node;
     if (names === undefined || names.size === 0) return below;
     const entries: SystemEntry[] = below.filter((entry) => names.get(entry.name) === undefined);
@@ -155,15 +154,20 @@ export class Namespace {
     return sortEntries(entries);
   }
 
-  private isLowerDirectory(origin: TreePath): boolean {
-    const attr = this.world.lower.lstat(origin);
-    return typeof attr !== 'string' && typeOf(attr.mode) === 'directory';
+  /** What a lower directory adds to one of the overlay's own; nothing where outsiders have taken it away. */
+  private shownThrough(origin: TreePath): readonly SystemEntry[] {
+    try {
+      return this.world.lower.list(origin);
+    } catch (error) {
+      if (error instanceof Refusal && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return [];
+      throw error;
+    }
   }
 
-  private move(actor: string, source: Spot, at: Observed, to: TreePath, target: Spot | undefined, exchange: boolean): void {
-    const { world } = this, lower = world.base(source), onto = target && world.base(target);
+  private move(actor: string, from: { named: Named; source: Spot; at: Observed }, to: TreePath, target: Spot | undefined, exchange: boolean): void {
+    const { world } = this, { named, source, at } = from, lower = world.base(source), onto = target && world.base(target);
     if (target !== undefined && !exchange) this.forget(target);
-    const whiteout = !exchange && world.hides(this.naturalOrigin(source));
+    const whiteout = !exchange && this.hides(named, source);
     world.mutate(actor, {
       op: 'rename', path: source.path, ...viaField(at), to, ...(exchange ? { exchange: true } : undefined), mtime: world.now(),
       ...(lower === undefined ? undefined : { lower }), ...(onto === undefined ? undefined : { onto }),
@@ -174,9 +178,9 @@ export class Namespace {
     world.watchers.renamed(to);
   }
 
-  private remove(actor: string, spot: Spot, at: Observed): void {
+  private remove(actor: string, named: Named, spot: Spot, at: Observed): void {
     const { world } = this, lower = world.base(spot);
-    const whiteout = world.hides(this.naturalOrigin(spot));
+    const whiteout = this.hides(named, spot);
     this.forget(spot);
     world.mutate(actor, {
       op: 'delete', path: spot.path, ...viaField(at), mtime: world.now(), ...(whiteout ? { whiteout: true } : undefined),
@@ -198,11 +202,11 @@ export class Namespace {
     }
   }
 
-  /** Where the lower would have the name of a spot, whatever the spot itself comes from. */
-  private naturalOrigin(spot: Spot): TreePath | undefined {
-    const parent = this.world.parentOf(spot), name = spot.path.slice(spot.path.lastIndexOf('/') + 1);
-    if (parent.node !== undefined) return parent.node.below(name);
-    return parent.origin === undefined ? undefined : (parent.origin === '' ? name : `${parent.origin}/${name}`) as TreePath;
+  /** Whether the lower has something under the name of a spot, which has to stay hidden when the name goes. */
+  private hides({ parent, name }: Named, spot: Spot): boolean {
+    if (spot.node === undefined) return true;
+    const natural = parent.node !== undefined ? parent.node.below(name) : childOf(parent.origin as TreePath, name);
+    return natural !== undefined && typeof this.world.lower.lstat(natural) !== 'string';
   }
 
   /** Where a name is to come or go. `special`: what the call says of a path that ends in no name. */
@@ -272,9 +276,3 @@ export class Namespace {
 function isBelow(path: TreePath, ancestor: TreePath): boolean {
   return path !== ancestor && isWithin(path, ancestor);
 }
-
-/** The `via` of an event, where the name as asked was another. */
-export function viaField(at: Observed): { via?: string } {
-  return at.via === undefined ? {} : { via: at.via };
-}
-

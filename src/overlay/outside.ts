@@ -4,9 +4,8 @@ import { fromBytes, toBytes } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { attrOf } from '../lower/stats.ts';
 import { notFound, outsideTree } from './refusals.ts';
-import type { SystemEntry } from './system.ts';
+import { O_ACCMODE, type SystemEntry } from './system.ts';
 
-const O_ACCMODE = 3;
 const WRITING = fs.constants.O_CREAT | fs.constants.O_TRUNC;
 
 /**
@@ -14,12 +13,12 @@ const WRITING = fs.constants.O_CREAT | fs.constants.O_TRUNC;
  * recorded: the log speaks of the tree. Descriptors opened here are real ones, and so are 0, 1 and 2.
  */
 export class OutsideFs {
-  private readonly readonly: boolean;
+  private readonly isVisible: boolean;
   private readonly mounts: readonly string[];
   private readonly opened = new Set<number>([0, 1, 2]);
 
   constructor(options: { access: 'deny' | 'readonly'; mounts: readonly string[] }) {
-    this.readonly = options.access === 'readonly';
+    this.isVisible = options.access === 'readonly';
     this.mounts = options.mounts;
   }
 
@@ -103,12 +102,12 @@ export class OutsideFs {
 
   /** Why what is at an outside path may not be changed: nothing is there, or it is not of the tree. */
   refusal(path: string, options: { follow: boolean }): Refusal {
-    return this.readonly && this.stat(path, options) === undefined ? notFound() : outsideTree();
+    return this.isVisible && this.stat(path, options) === undefined ? notFound() : outsideTree();
   }
 
   /** Why nothing moves between the tree and an outside path: where outside can be seen, it is another file system. */
   boundary(): Refusal {
-    return this.readonly ? new Refusal('EXDEV') : outsideTree();
+    return this.isVisible ? new Refusal('EXDEV') : outsideTree();
   }
 
   private isAbove(path: string): boolean {
@@ -116,7 +115,7 @@ export class OutsideFs {
   }
 
   private demandReadonly(): void {
-    if (!this.readonly) throw outsideTree();
+    if (!this.isVisible) throw outsideTree();
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Attr } from '../core/attr.ts';
+import { typeOf, type Attr } from '../core/attr.ts';
 import { Refusal } from '../core/refusal.ts';
 import { spotType, type Spot } from './spot.ts';
 
@@ -48,7 +48,7 @@ export class Credentials {
   /** Whether `attr` allows all of `want` (READ | WRITE | SEARCH). Root may all, but execute only what someone may. */
   allows(attr: Attr, want: number): boolean {
     if (this.isRoot) {
-      return (want & SEARCH) === 0 || (attr.mode & 0o170000) === 0o040000 || (attr.mode & 0o111) !== 0;
+      return (want & SEARCH) === 0 || typeOf(attr.mode) === 'directory' || (attr.mode & 0o111) !== 0;
     }
     const shift = attr.uid === this.uid ? 6 : this.groups.has(attr.gid) ? 3 : 0;
     return ((attr.mode >> shift) & want) === want;

@@ -15,6 +15,11 @@ export interface Observed {
   readonly via: string | undefined;
 }
 
+/** The `via` of an event, where the name as asked was another. */
+export function viaField(at: Observed): { via?: string } {
+  return at.via === undefined ? {} : { via: at.via };
+}
+
 /** What was read: its version where known, the lower's fingerprint where it came from there, the size of the whole. */
 export interface ReadFacts {
   readonly version: Version | undefined;

@@ -84,5 +84,8 @@ export interface SystemEntry {
   readonly type: NodeType;
 }
 
+/** The bits of open(2)'s flags that say for reading, writing or both; node has no name for them. */
+export const O_ACCMODE = 3;
+
 /** Overlay descriptors start here; smaller ones are real descriptors (0, 1, 2, and files outside the tree). */
 export const FIRST_DESCRIPTOR = 1 << 20;

@@ -40,11 +40,9 @@ export class Walker {
     return this.mounts[0] as string;
   }
 
-  /** The root directory. Throws ENOENT where the lower's root is gone. */
+  /** The root directory. */
   root(): Spot {
-    const attr = this.lower.lstat(ROOT);
-    if (typeof attr === 'string') throw new Refusal('ENOENT', { reason: 'the root of the lower is gone' });
-    return { path: ROOT, node: this.state.root, origin: ROOT, attr };
+    return { path: ROOT, node: this.state.root, origin: ROOT, attr: undefined };
   }
 
   /**

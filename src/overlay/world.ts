@@ -1,6 +1,6 @@
 import { typeOf, type Attr } from '../core/attr.ts';
 import type { DiscardBody, Inode, LowerBase, MutationBody, UndoBody } from '../core/event.ts';
-import { parentOf, type PathName, type TreePath } from '../core/path.ts';
+import type { PathName, TreePath } from '../core/path.ts';
 import { find, type State } from '../core/state.ts';
 import { linkKey, Node } from '../core/tree.ts';
 import type { Version } from '../core/version.ts';
@@ -11,7 +11,7 @@ import type { Descriptors } from './descriptor.ts';
 import { inodeKeyOf, type OpenInode, type OpenInodes } from './inode.ts';
 import type { OutsideFs } from './outside.ts';
 import type { PendingWrite } from './pending-write.ts';
-import type { Credentials } from './permission.ts';
+import { SEARCH, WRITE, type Credentials } from './permission.ts';
 import type { Observed, Recorder } from './recorder.ts';
 import { changedBelow, notFound } from './refusals.ts';
 import type { Session } from './session.ts';
@@ -80,14 +80,7 @@ export class World {
 
   /** Throws EACCES unless names may come and go in `directory`. */
   demandWritable(directory: Spot): void {
-    if (!this.credentials.isRoot) this.credentials.demand(directory, 2 | 1);
-  }
-
-  /** The directory that holds a spot. */
-  parentOf(spot: Spot): Spot {
-    const found = this.walker.look(this.walker.seenAs(parentOf(spot.path)) as PathName, { follow: false });
-    if (found.kind !== 'spot') throw notFound();
-    return found.spot;
+    if (!this.credentials.isRoot) this.credentials.demand(directory, WRITE | SEARCH);
   }
 
   /** What an event has to tell of a lower file that it is the first to change; `undefined` where it is not. */
@@ -152,11 +145,6 @@ export class World {
 
   now(): string {
     return String(this.session.clock.nanoseconds());
-  }
-
-  /** Whether the lower has something at `origin` that has to stay hidden when its name goes. */
-  hides(origin: TreePath | undefined): boolean {
-    return origin !== undefined && typeof this.lower.lstat(origin) !== 'string';
   }
 
   /** `path`: the name that what was taken over has now; without, only other names of it can have stayed. */
