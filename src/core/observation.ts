@@ -22,48 +22,6 @@ export interface Observations {
   change: { actor: string | undefined; seq: number; other: number };
   /** What the last observing event found in its place: while it is unpublished it may come again, grown. */
   last: { seq: number; seen: Seen | undefined; stat: StatLook | undefined; link: LinkLook | undefined };
-  /** Only a short cut: says nothing that the traces do not. */
-  readonly recent: Recent;
-}
-
-/**
- * The directory whose names an event was about last: the next one is mostly about a neighbour. Good for one state (under
- * immer, one draft) and one owner, until a trace is moved or taken away.
- */
-class Recent {
-  #state: Observations | undefined;
-  #owner: Owner | undefined;
-  #actor = '';
-  /** A path in it, and where its last name begins there, as in any path that is found. */
-  #path = '';
-  #start = 0;
-  #trace: Trace | undefined;
-
-  get start(): number {
-    return this.#start;
-  }
-
-  /** The trace of the directory that holds the last name of `path`; `undefined` where that is another one. */
-  find(state: Observations, actor: string, path: string): Trace | undefined {
-    const start = this.#start;
-    // One character tells most directories apart.
-    return this.#state === state && this.#owner === state.owner && this.#actor === actor &&
-      (start === 0 || path.charCodeAt(start - 2) === this.#path.charCodeAt(start - 2)) &&
-      path.indexOf('/', start) < 0 && path.slice(0, start) === this.#path.slice(0, start) ? this.#trace : undefined;
-  }
-
-  keep(state: Observations, actor: string, path: string, start: number, trace: Trace): void {
-    this.#state = state;
-    this.#owner = state.owner;
-    this.#actor = actor;
-    this.#path = path;
-    this.#start = start;
-    this.#trace = trace;
-  }
-
-  forget(): void {
-    this.#trace = undefined;
-  }
 }
 
 export type Observation = { readonly kind: 'unseen' } | Seen;
@@ -134,16 +92,14 @@ const NOBODY = undefined;
 export function initialObservations(): Observations {
   return {
     owner: new Owner(), actors: new Map(), change: { actor: NOBODY, seq: 0, other: 0 },
-    last: { seq: 0, seen: undefined, stat: undefined, link: undefined }, recent: new Recent(),
+    last: { seq: 0, seen: undefined, stat: undefined, link: undefined },
   };
 }
 
 /** A copy that goes its own way; O(actors), as what is there stays shared until one of the two changes it. */
 export function forkObservations(state: Observations): Observations {
   state.owner = new Owner();
-  return {
-    owner: new Owner(), actors: new Map(state.actors), change: { ...state.change }, last: { ...state.last }, recent: new Recent(),
-  };
+  return { owner: new Owner(), actors: new Map(state.actors), change: { ...state.change }, last: { ...state.last } };
 }
 
 /**
@@ -245,7 +201,6 @@ function link(state: Observations, event: Of<LinkBody>): void {
 /** Moves what its actor has seen, all that lies below included. Other actors have not seen it move. */
 function rename(state: Observations, event: Of<RenameBody>): void {
   const { actor, seq, path, to } = event;
-  state.recent.forget();
   const moved = detach(state, actor, path);
   if (event.exchange === true) {
     attach(state, actor, path, detach(state, actor, to), seq);
@@ -255,7 +210,6 @@ function rename(state: Observations, event: Of<RenameBody>): void {
     source.emptied = seq;
   }
   attach(state, actor, to, moved, seq);
-  state.recent.forget();
 }
 
 function detach(state: Observations, actor: string, path: TreePath): Trace {
@@ -342,31 +296,24 @@ function place(state: Observations, event: { seq: number; actor: string; path: T
 
 /** The actor's trace at `path`, owned; made where there is none. */
 function traceAt(state: Observations, actor: string, path: TreePath): Trace {
-  const { owner, recent } = state;
-  let trace = recent.find(state, actor, path);
-  if (trace !== undefined) return path === ROOT ? trace : childAt(owner, trace, path.slice(recent.start));
-  trace = state.actors.get(actor);
+  const { owner } = state;
+  let trace = state.actors.get(actor);
   if (trace?.owner !== owner) {
     trace = trace === undefined ? newTrace(owner) : copied(owner, trace);
     state.actors.set(actor, trace);
   }
-  let start = 0;
-  for (let slash = path.indexOf('/'); slash >= 0; slash = path.indexOf('/', start)) {
-    trace = childAt(owner, trace, path.slice(start, slash));
-    start = slash + 1;
+  for (let start = 0; start < path.length;) {
+    const slash = path.indexOf('/', start), end = slash < 0 ? path.length : slash;
+    const name = path.slice(start, end), children: Map<string, Trace> = trace.children ??= new Map();
+    let next = children.get(name);
+    if (next?.owner !== owner) {
+      next = next === undefined ? newTrace(owner) : copied(owner, next);
+      children.set(name, next);
+    }
+    trace = next;
+    start = end + 1;
   }
-  recent.keep(state, actor, path, start, trace);
-  return path === ROOT ? trace : childAt(owner, trace, path.slice(start));
-}
-
-function childAt(owner: Owner, trace: Trace, name: string): Trace {
-  const children = trace.children ??= new Map();
-  let child = children.get(name);
-  if (child?.owner !== owner) {
-    child = child === undefined ? newTrace(owner) : copied(owner, child);
-    children.set(name, child);
-  }
-  return child;
+  return trace;
 }
 
 function owned(owner: Owner, trace: Trace): Trace {
