@@ -33,11 +33,8 @@ function demandSeparate(state: State, path: TreePath): void {
   let node = state.root, above = ROOT;
   for (const name of path.split('/')) {
     const here = childOf(above, name), entry = node.names?.get(name);
-    if (here === path) {
-      if (entry === undefined && node.below(name) === undefined) throw partOf(path, above);
-      return;
-    }
-    if (entry === undefined) return;
+    if (entry === undefined && node.below(name) === undefined) throw partOf(path, above);
+    if (here === path || entry === undefined) return;
     const next = nodeOf(state, entry);
     if (next === WHITEOUT || next.type !== 'directory') throw partOf(path, here);
     node = next;

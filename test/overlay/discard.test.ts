@@ -76,6 +76,6 @@ describe('discard', () => {
       }
       const isBelow = (name: string): boolean => name === chosen.path || name.startsWith(chosen.path + '/');
       expect(overlay.changes()).toEqual(before.filter(({ path: name }) => !isBelow(name)));
-    }), { numRuns: 100 });
+    }), { numRuns: Number(process.env['FUZZ_RUNS'] ?? 150) });
   });
 });
