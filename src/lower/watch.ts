@@ -62,8 +62,16 @@ export class TreeWatch {
   /** A file is watched by its directory's watch: that survives the file's replacement. */
   private watchFile(path: TreePath): void {
     const name = nameOf(path);
+    let known = this.walker.lstat(path);
     this.begin(parentOf(path), undefined, (event, found) => {
-      if (found === name) this.changed(event, name);
+      if (found !== name) return;
+      if (event === 'rename') {
+        // A new watch of a directory may be handed what happened there just before: then the file is the one known.
+        const now = this.walker.lstat(path), before = known;
+        known = now;
+        if (typeof now !== 'string' && typeof before !== 'string' && isSame(now, before)) return;
+      }
+      this.changed(event, name);
     });
   }
 
