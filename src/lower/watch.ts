@@ -61,17 +61,9 @@ export class TreeWatch {
 
   /** A file is watched by its directory's watch: that survives the file's replacement. */
   private watchFile(path: TreePath): void {
-    const name = nameOf(path);
-    let known = this.walker.lstat(path);
+    const isNews = this.replacementsOf(path), name = nameOf(path);
     this.begin(parentOf(path), undefined, (event, found) => {
-      if (found !== name) return;
-      if (event === 'rename') {
-        // A new watch of a directory may be handed what happened there just before: then the file is the one known.
-        const now = this.walker.lstat(path), before = known;
-        known = now;
-        if (typeof now !== 'string' && typeof before !== 'string' && isSame(now, before)) return;
-      }
-      this.changed(event, name);
+      if (found === name && (event !== 'rename' || isNews())) this.changed(event, name);
     });
   }
 
@@ -80,12 +72,25 @@ export class TreeWatch {
    * its parent's watch is asked. Goes on with what takes its place.
    */
   private watchPlace(path: TreePath): void {
-    const name = nameOf(path);
+    const isNews = this.replacementsOf(path), name = nameOf(path);
     this.begin(parentOf(path), undefined, (event, found) => {
-      if (event !== 'rename' || found !== name) return;
+      if (event !== 'rename' || found !== name || !isNews()) return;
       this.changed(event, name);
       if (!this.closed) this.followed(path);
     });
+  }
+
+  /**
+   * Whether another thing is at `path` than when last asked. A new watch of a directory may be handed what happened
+   * there just before; then what has its name is what had it when the watch began.
+   */
+  private replacementsOf(path: TreePath): () => boolean {
+    let known = this.walker.lstat(path);
+    return () => {
+      const now = this.walker.lstat(path), before = known;
+      known = now;
+      return typeof now === 'string' || typeof before === 'string' || !isSame(now, before);
+    };
   }
 
   /** Adds what it finds in there to `found`. */
