@@ -96,7 +96,7 @@ export class Files {
     this.demandFileName(actor, path, { exclusive });
     const look = this.world.walker.look(path, { follow: !exclusive, creates: true });
     if (look.kind === 'outside') return 'not plain';
-    const write = (): PendingWrite => PendingWrite.whole(Uint8Array.prototype.slice.call(bytes));
+    const write = (): PendingWrite => PendingWrite.whole(copyOf(bytes));
     if (look.kind === 'missing') {
       if (look.missing.directoryOnly && look.missing.parent !== undefined) throw new Refusal('EISDIR');
       this.nameNew(actor, look, bytes.length > 0 ? this.modeAfterWrite(mode) : mode, write());
@@ -215,7 +215,7 @@ export class Files {
       if (typeof found === 'string' || !('kind' in found)) throw changedBelow(origin);
       return this.readLower(actor, { ...at, origin }, found, limit);
     }
-    const bytes = Uint8Array.prototype.slice.call(world.contents.whole(node, undefined)) as Uint8Array;
+    const bytes = copyOf(world.contents.whole(node, undefined));
     world.recorder.read(actor, at, { version: node.version, print: undefined, size: bytes.length });
     return bytes;
   }
@@ -350,7 +350,7 @@ export class Files {
   private onNode(node: Node, open: LowerFile | undefined): PendingWrite {
     const size = this.world.attributes.sizeOf(node);
     const write = size > WHOLE_BYTES ? PendingWrite.over(extentsOf(node))
-      : PendingWrite.whole(Uint8Array.prototype.slice.call(this.world.contents.whole(node, open)));
+      : PendingWrite.whole(copyOf(this.world.contents.whole(node, open)));
     write.secret = this.world.contents.isSecret(node);
     return write;
   }
@@ -384,6 +384,13 @@ export class Files {
     if (this.world.credentials.isRoot) return mode;
     return mode & ~0o4000 & ((mode & 0o010) !== 0 ? ~0o2000 : ~0);
   }
+}
+
+/** A copy of its own. (slice() of a Buffer costs half as much again, since it asks for the species.) */
+function copyOf(bytes: Uint8Array): Uint8Array {
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  copy.set(bytes);
+  return copy;
 }
 
 function resized(bytes: Uint8Array, size: number): Uint8Array {
