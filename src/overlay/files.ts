@@ -18,7 +18,7 @@ import { viaField, type Observed } from './recorder.ts';
 import { changedBelow, notFound } from './refusals.ts';
 import { spotType, type Look, type Spot } from './spot.ts';
 import { O_ACCMODE } from './system.ts';
-import { readThrough, spotOf, type World } from './world.ts';
+import { HASHED_BASE_BYTES, readThrough, spotOf, type World } from './world.ts';
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_TRUNC, O_RDONLY, O_WRONLY, S_IFREG } = constants;
 /** The largest file, in bytes: offsets have to be exact numbers. */
@@ -90,7 +90,7 @@ export class Files {
 
   /** open with O_CREAT and O_TRUNC (O_EXCL as asked) or O_APPEND, write, close; `not plain`: it has to be done in these steps. */
   writeFile(actor: string, path: PathName, bytes: Uint8Array, flags: number, mode: number): 'done' | 'not plain' {
-    if (flags === APPEND_FLAGS && this.goesOn(actor, path, bytes)) return 'done';
+    if (flags === APPEND_FLAGS && this.appendPlainly(actor, path, bytes)) return 'done';
     const exclusive = (flags & O_EXCL) !== 0;
     if ((flags & ~O_EXCL) !== WHOLE_FILE_FLAGS) return 'not plain';
     this.demandFileName(actor, path, { exclusive });
@@ -110,15 +110,36 @@ export class Files {
     return 'done';
   }
 
-  /** Whether an append only had to go on with the write that is pending: a log that is written line by line. */
-  private goesOn(actor: string, path: PathName, bytes: Uint8Array): boolean {
-    const { world } = this, glance = world.credentials.isRoot ? world.walker.glance(path) : undefined;
-    const pending = glance?.node && world.session.pendingWrite(actor, glance.node, glance.path);
-    if (glance === undefined || pending === undefined || pending.size + bytes.length > MAX_FILE_BYTES) return false;
+  /**
+   * The two commonest appends, without opening: to the file whose write is pending (a log that is written line by line), and the
+   * first to a lower file. False where it is neither.
+   */
+  private appendPlainly(actor: string, path: PathName, bytes: Uint8Array): boolean {
+    const { world } = this, glance = world.credentials.isRoot && bytes.length > 0 ? world.walker.glance(path) : undefined;
+    if (glance === undefined) return false;
+    if (glance.origin !== undefined) return this.appendToLower(actor, { path: glance.path, origin: glance.origin }, bytes);
+    const pending = glance.node && world.session.pendingWrite(actor, glance.node, glance.path);
+    if (pending === undefined || pending.size + bytes.length > MAX_FILE_BYTES) return false;
     world.session.demandRoom(bytes.length);
     pending.put(pending.size, bytes);
     world.session.grow(world.session.clock.nanoseconds());
     world.watchers.changed(glance.path);
+    return true;
+  }
+
+  private appendToLower(actor: string, { path, origin }: { path: TreePath; origin: TreePath }, bytes: Uint8Array): boolean {
+    const { world } = this, found = world.lower.slurp(origin, HASHED_BASE_BYTES);
+    if (typeof found !== 'object' || !('kind' in found)) return false;
+    if (found.kind === 'open' || found.attr.nlink > 1) {
+      if (found.kind === 'open') found.close();
+      return false;
+    }
+    const { attr } = found, version = world.contents.versionOfBytes(origin, attr, found.bytes), mtime = world.now();
+    const write = attr.size <= WHOLE_BYTES ? PendingWrite.whole(found.bytes) : PendingWrite.over(lowerExtents(attr.size));
+    write.secret = world.contents.isSecretOrigin(origin);
+    write.put(attr.size, bytes);
+    this.appendFirst(actor, { path, node: undefined, origin, attr }, { path, via: undefined }, write, version, mtime);
+    world.watchers.changed(path);
     return true;
   }
 
