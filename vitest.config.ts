@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    setupFiles: ['test/support/seed.ts'],
     // Tests change umask, working directory and open descriptors: those belong to a process, not to a thread.
     pool: 'forks',
     maxWorkers: 2,

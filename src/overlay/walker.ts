@@ -221,8 +221,10 @@ export class Walker {
     while (pending.length > 0) {
       const name = pending.pop() as string;
       const here = stack.at(-1) as Spot;
-      if (name === '' || name === '.') continue;
+      if (name === '') continue;
+      // Even `.` is looked up in the directory before it.
       this.credentials.demandSearch(here);
+      if (name === '.') continue;
       if (name === '..') {
         if (stack.length > 1) stack.pop();
         else return this.leave('..', pending, options, asked);
