@@ -271,12 +271,24 @@ export type ControlBody =
   | { readonly op: 'run'; readonly argv: readonly string[]; readonly cwd: string }
   | { readonly op: 'exit'; readonly status: number | null; readonly signal?: string }
   | { readonly op: 'mark'; readonly label: string; readonly data?: unknown }
-  | { readonly op: 'refuse'; readonly path?: TreePath; readonly call: string; readonly code: string }
+  | RefuseBody
   | { readonly op: 'flag'; readonly path: TreePath; readonly via?: string; readonly rule: string; readonly call: string }
   | { readonly op: 'fork'; readonly name: string; readonly session?: string }
   | { readonly op: 'merge'; readonly session: string; readonly seq: number }
   | { readonly op: 'commit'; readonly id: string; readonly changes: number; readonly guard: string; readonly durability: string }
   | { readonly op: 'revert'; readonly id: string }
   | { readonly op: 'seal'; readonly hash: Version };
+
+/** A call that was told no: of something in the tree, by `rule` where a rule said so, or of a path outside of it. */
+export interface RefuseBody {
+  readonly op: 'refuse';
+  readonly path?: TreePath;
+  readonly via?: string;
+  /** The absolute path outside the tree, as the call named it; then there is no `path`. */
+  readonly outside?: string;
+  readonly call: string;
+  readonly code: string;
+  readonly rule?: string;
+}
 
 export type Op = EventBody['op'];

@@ -205,7 +205,10 @@ const BODIES: { readonly [O in Op]: FieldsOf<Extract<EventBody, { op: O }>> } = 
   run: { argv: required(STRINGS), cwd: required(STRING) },
   exit: { status: required(STATUS), signal: optional(STRING) },
   mark: { label: required(STRING), data: optional(JSON_VALUE) },
-  refuse: { path: optional(PATH), call: required(STRING), code: required(STRING) },
+  refuse: {
+    path: optional(PATH), via: optional(NAME), outside: optional(NAME), call: required(STRING), code: required(STRING),
+    rule: optional(STRING),
+  },
   flag: { ...place, rule: required(STRING), call: required(STRING) },
   fork: { name: required(STRING), session: optional(STRING) },
   merge: { session: required(STRING), seq: required(COUNT) },

@@ -41,7 +41,8 @@ export class Kernel implements System {
   }
 
   open(path: PathName, flags: number, mode: number): number {
-    return this.files.open(this.actor, path, flags, mode, (outside) => this.world.outside.open(outside, flags));
+    return this.files.open(this.actor, path, flags, mode, (outside) =>
+      this.world.beyond(this.actor, outside, 'open', (beyond) => beyond.open(outside, flags)));
   }
 
   close(fd: number): void {
@@ -164,7 +165,7 @@ export class Kernel implements System {
   mustStat(path: PathName, options: { follow: boolean; repeated?: boolean }): Attr {
     const look = this.world.walker.look(path, options), call = options.follow ? 'stat' : 'lstat';
     if (look.kind === 'outside') {
-      const attr = this.world.outside.stat(look.outside, options);
+      const attr = this.world.beyond(this.actor, look.outside, call, (outside) => outside.stat(look.outside, options));
       if (attr === undefined) throw notFound();
       return attr;
     }
@@ -187,18 +188,21 @@ export class Kernel implements System {
 
   access(path: PathName, mode: number): void {
     const look = this.world.walker.look(path, { follow: true });
-    if (look.kind === 'outside') return this.world.outside.access(look.outside, mode);
+    if (look.kind === 'outside') {
+      return this.world.beyond(this.actor, look.outside, 'access', (outside) => outside.access(look.outside, mode));
+    }
     if (look.kind === 'spot') this.metadata.access(look.spot, mode);
     if (this.attrOf(look, 'access') === undefined) throw notFound();
   }
 
   readdir(path: PathName): readonly SystemEntry[] {
-    return this.namespace.readdir(this.actor, path, (outside) => this.world.outside.readdir(outside));
+    return this.namespace.readdir(this.actor, path, (outside) =>
+      this.world.beyond(this.actor, outside, 'scandir', (beyond) => beyond.readdir(outside)));
   }
 
   readlink(path: PathName): string {
     const look = this.world.walker.look(path, { follow: false });
-    if (look.kind === 'outside') return this.world.outside.readlink(look.outside);
+    if (look.kind === 'outside') return this.world.beyond(this.actor, look.outside, 'readlink', (outside) => outside.readlink(look.outside));
     if (look.kind === 'missing') throw this.missed(look, 'readlink');
     const { spot } = look;
     if (spotType(spot) !== 'symlink') throw new Refusal('EINVAL');
@@ -209,14 +213,14 @@ export class Kernel implements System {
 
   realpath(path: PathName): string {
     const look = this.world.walker.look(path, { follow: true });
-    if (look.kind === 'outside') return this.world.outside.realpath(look.outside);
+    if (look.kind === 'outside') return this.world.beyond(this.actor, look.outside, 'realpath', (outside) => outside.realpath(look.outside));
     if (this.attrOf(look, 'realpath') === undefined || look.kind !== 'spot') throw notFound();
     return this.world.walker.seenAs(look.spot.path);
   }
 
   statfs(path: PathName): LowerStatFs {
     const look = this.world.walker.look(path, { follow: true });
-    if (look.kind === 'outside') return this.world.outside.statfs(look.outside);
+    if (look.kind === 'outside') return this.world.beyond(this.actor, look.outside, 'statfs', (outside) => outside.statfs(look.outside));
     if (look.kind === 'missing') throw this.missed(look, 'statfs');
     return this.world.lower.statfs();
   }
@@ -277,7 +281,9 @@ export class Kernel implements System {
     path: PathName, options: { recursive: boolean }, changed: WatchListener, failed?: (fault: unknown) => void,
   ): { close(): void } {
     const look = this.world.walker.look(path, { follow: true });
-    if (look.kind === 'outside') return this.world.outside.watch(look.outside, options, changed);
+    if (look.kind === 'outside') {
+      return this.world.beyond(this.actor, look.outside, 'watch', (outside) => outside.watch(look.outside, options, changed));
+    }
     if (look.kind === 'missing') throw this.missed(look, 'watch');
     const { spot } = look, origin = spot.node?.opaque === true ? undefined : originOf(spot);
     const isDirectory = spotType(spot) === 'directory';
@@ -357,7 +363,9 @@ export class Kernel implements System {
   private statAt(path: PathName, options: { follow: boolean; call: string }): Attr | undefined {
     if (path === '') return undefined;
     const look = this.world.walker.look(path, options);
-    if (look.kind === 'outside') return this.world.outside.stat(look.outside, options);
+    if (look.kind === 'outside') {
+      return this.world.beyond(this.actor, look.outside, options.call, (outside) => outside.stat(look.outside, options));
+    }
     return this.attrOf(look, options.call);
   }
 

@@ -98,8 +98,8 @@ export class Namespace {
     if (a.kind === 'missing') throw this.missed(actor, a, 'rename');
     const b = world.walker.lookParent(to);
     if (b.kind === 'missing') throw this.missed(actor, b, 'rename');
-    if (a.kind === 'outside') throw world.outside.refusal(a.outside, { follow: false });
-    if (b.kind === 'outside') throw world.outside.boundary();
+    if (a.kind === 'outside') return world.refuseBeyond(actor, a.outside, 'rename', { follow: false, named: a.named });
+    if (b.kind === 'outside') return world.beyond(actor, b.named, 'rename', (outside) => { throw outside.boundary(); });
     if (a.kind === 'special' || b.kind === 'special') throw new Refusal('EBUSY');
     const { spot: source, at } = this.present(actor, a, 'rename'), sourceType = spotType(source);
     const found = world.walker.child(b.parent, b.name), target = 'parent' in found ? undefined : found, { path } = found;
@@ -213,7 +213,7 @@ export class Namespace {
   private named(actor: string, path: PathName, call: string, { special }: { special: Record<'/' | '.' | '..', ErrnoCode> }): Named {
     const look = this.world.walker.lookParent(path);
     if (look.kind === 'missing') throw this.missed(actor, look, call);
-    if (look.kind === 'outside') throw this.world.outside.refusal(look.outside, { follow: false });
+    if (look.kind === 'outside') return this.world.refuseBeyond(actor, look.outside, call, { follow: false, named: look.named });
     if (look.kind === 'special') throw new Refusal(special[look.last]);
     return look;
   }

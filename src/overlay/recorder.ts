@@ -1,5 +1,5 @@
 import { sameFingerprint, typeOf, type Attr, type Fingerprint } from '../core/attr.ts';
-import type { Event, ListBody, MissBody, ReadBody, ReadlinkBody, Stamp, StatBody } from '../core/event.ts';
+import type { Event, ListBody, MissBody, ReadBody, ReadlinkBody, RefuseBody, Stamp, StatBody } from '../core/event.ts';
 import type { TreePath } from '../core/path.ts';
 import type { Version } from '../core/version.ts';
 import { fingerprintRecord, inodeRecord } from './attributes.ts';
@@ -45,6 +45,13 @@ export class Recorder {
     const tail = this.session.tailOf(actor);
     if (tail !== undefined && tail.op === 'miss' && tail.call === call && samePlace(tail, at)) return;
     this.session.append(actor, placed({ op: 'miss', path: at.path, call } as Growing<MissBody>, at));
+  }
+
+  /** A call that was refused; the same one again is not told again. */
+  refuse(actor: string, refused: Omit<RefuseBody, 'op'>): void {
+    const tail = this.session.tailOf(actor);
+    if (tail !== undefined && tail.op === 'refuse' && sameRefusal(tail, refused)) return;
+    this.session.append(actor, { op: 'refuse', ...refused });
   }
 
   stat(actor: string, at: Observed, attr: Attr): void {
@@ -121,6 +128,10 @@ function samePlace(event: { path: TreePath; via?: string }, at: Observed): boole
 
 function samePrint(a: Fingerprint | undefined, b: Fingerprint | undefined): boolean {
   return a === b || (a !== undefined && b !== undefined && sameFingerprint(a, b));
+}
+
+function sameRefusal(a: Omit<RefuseBody, 'op'>, b: Omit<RefuseBody, 'op'>): boolean {
+  return a.path === b.path && a.via === b.via && a.outside === b.outside && a.call === b.call && a.code === b.code && a.rule === b.rule;
 }
 
 function sameStat(a: Attr | undefined, b: Attr): boolean {

@@ -32,12 +32,15 @@ export type Look = (
   | { readonly kind: 'outside'; readonly outside: string }
 ) & { readonly via: string | undefined };
 
-/** The directory that holds a name, and the name; `special`: the path ends in no name. `slash`: slashes follow it. */
+/**
+ * The directory that holds a name, and the name; `special`: the path ends in no name. `slash`: slashes follow it. Outside
+ * the tree, `outside` is the directory and `named` the whole path.
+ */
 export type ParentLook =
   | { readonly kind: 'parent'; readonly parent: Spot; readonly name: string; readonly slash: boolean; readonly via: string | undefined }
   | { readonly kind: 'special'; readonly last: '/' | '.' | '..'; readonly slash: boolean }
   | { readonly kind: 'missing'; readonly missing: Missing; readonly via: string | undefined }
-  | { readonly kind: 'outside'; readonly outside: string };
+  | { readonly kind: 'outside'; readonly outside: string; readonly named: string };
 
 /** What kind of thing a look-up found. */
 export function spotType(spot: Spot): NodeType {

@@ -99,7 +99,7 @@ export class Walker {
     const cut = trimmed.lastIndexOf('/'), name = trimmed.slice(cut + 1);
     const above = cut < 0 ? '.' : cut === 0 ? '/' : trimmed.slice(0, cut);
     const look = this.look(above as PathName, { follow: true });
-    if (look.kind === 'outside') return look;
+    if (look.kind === 'outside') return { ...look, named: normalize(`${look.outside}/${name}`) };
     if (look.kind === 'missing') {
       const { missing } = look, isName = name !== '.' && name !== '..';
       return { ...look, missing: isName ? { ...missing, path: childOf(missing.path, name) } : missing };

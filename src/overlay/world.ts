@@ -1,6 +1,7 @@
 import { typeOf, type Attr } from '../core/attr.ts';
 import type { DiscardBody, Inode, LowerBase, MutationBody, UndoBody } from '../core/event.ts';
 import type { PathName, TreePath } from '../core/path.ts';
+import { Refusal } from '../core/refusal.ts';
 import { find, type State } from '../core/state.ts';
 import { linkKey, Node } from '../core/tree.ts';
 import type { Version } from '../core/version.ts';
@@ -58,11 +59,28 @@ export class World {
     return this.session.state;
   }
 
+  /** Does outside the tree what may be done there. Throws what that throws; that it may not be is recorded. */
+  beyond<T>(actor: string, path: string, call: string, act: (outside: OutsideFs) => T): T {
+    try {
+      return act(this.outside);
+    } catch (error) {
+      if (error instanceof Refusal && error.fsCode === 'FS_SANDBOX_DENIED') {
+        this.recorder.refuse(actor, { outside: path, call, code: error.code });
+      }
+      throw error;
+    }
+  }
+
+  /** Throws why what is at `path` outside the tree may not be changed; recorded under the name that was `named`. */
+  refuseBeyond(actor: string, path: string, call: string, options: { follow: boolean; named?: string }): never {
+    return this.beyond(actor, options.named ?? path, call, (outside) => { throw outside.refusal(path, options); });
+  }
+
   /** Looks up what has to be there. A miss is recorded before ENOENT is thrown; outside the tree is EACCES. */
   must(actor: string, path: PathName, call: string, options: { follow: boolean }): { spot: Spot; at: Observed } {
     const look = this.walker.look(path, options);
     if (look.kind === 'spot') return { spot: look.spot, at: { path: look.spot.path, via: look.via } };
-    if (look.kind === 'outside') throw this.outside.refusal(look.outside, options);
+    if (look.kind === 'outside') return this.refuseBeyond(actor, look.outside, call, options);
     this.recorder.miss(actor, { path: look.missing.path, via: look.via }, call);
     throw notFound();
   }

@@ -101,7 +101,7 @@ export const bodies: { readonly [O in Op]: fc.Arbitrary<EventBody> } = {
   run: body('run', { argv: fc.array(text, { maxLength: 3 }), cwd: text }),
   exit: body('exit', { status: fc.option(fc.integer({ min: -1, max: 255 })), signal: text }, 'signal'),
   mark: body('mark', { label: text, data: jsonValue }, 'data'),
-  refuse: body('refuse', { path: anyPath, call: text, code: text }, 'path'),
+  refuse: body('refuse', { ...place, outside: anyName, call: text, code: text, rule: text }, 'path', 'via', 'outside', 'rule'),
   flag: body('flag', { ...place, rule: text, call: text }, 'via'),
   fork: body('fork', { name: text, session: text }, 'session'),
   merge: body('merge', { session: text, seq: count }),
