@@ -1,0 +1,17 @@
+import type { Command } from 'commander';
+
+/** A verb of the command line. Its own file is loaded when it is asked for. */
+export interface Verb {
+  readonly name: string;
+  /** One line for the list of verbs. */
+  readonly summary: string;
+  /** Gives what adds arguments, options, help and action to the verb's command. */
+  readonly load: () => Promise<(command: Command) => void>;
+}
+
+/** All verbs, in the order in which help lists them, by heading. */
+export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
+  'The machine and this program': [
+    { name: 'schema', summary: 'print the JSON Schema of the log', load: async () => (await import('./schema.ts')).schema },
+  ],
+};

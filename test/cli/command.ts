@@ -1,0 +1,50 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { rolldown } from 'rolldown';
+import { afterAll } from 'vitest';
+
+/** The command as a user has it: bundled, in a process of its own. */
+
+const cache = resolve('.cache');
+mkdirSync(cache, { recursive: true });
+const directory = mkdtempSync(join(cache, 'cli-'));
+const bundle = await rolldown({ input: { palimpsest: 'src/cli/main.ts' }, platform: 'node', external: ['immer', 'nanoid', 'picomatch'] });
+await bundle.write({ dir: directory, format: 'esm' });
+await bundle.close();
+const bin = join(directory, 'palimpsest.js');
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+export interface Outcome {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** The bytes of standard output. */
+  readonly bytes: Buffer;
+}
+
+export interface Surroundings {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+/** What children see of this process's environment: nothing that would paint, and no session of anybody's. */
+function environment(env: Surroundings['env']): NodeJS.ProcessEnv {
+  return { PATH: process.env['PATH'], HOME: '/nonexistent', ...env };
+}
+
+/** Runs `palimpsest` with `args` to its end. */
+export function palimpsest(args: readonly string[], { cwd, env }: Surroundings = {}): Outcome {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [bin, ...args], {
+    cwd, env: environment(env), maxBuffer: 1024 ** 3, timeout: 30_000,
+  });
+  return { status, stdout: stdout.toString(), stderr: stderr.toString(), bytes: stdout };
+}
+
+/** Runs a line of shell in which `palimpsest` is the command. */
+export function shell(line: string, { cwd, env }: Surroundings = {}): Outcome {
+  const { status, stdout, stderr } = spawnSync('bash', ['-c', `palimpsest() { "${process.execPath}" "${bin}" "$@"; }\n${line}`], {
+    cwd, env: environment(env), maxBuffer: 1024 ** 3, timeout: 60_000,
+  });
+  return { status, stdout: stdout.toString(), stderr: stderr.toString(), bytes: stdout };
+}
