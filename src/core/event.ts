@@ -243,6 +243,7 @@ export interface UtimesBody extends Mutation {
 
 export interface SetxattrBody extends Mutation {
   readonly op: 'setxattr';
+  readonly ino?: Inode;
   readonly name: string;
   /** base64 */
   readonly value: string;
@@ -250,6 +251,7 @@ export interface SetxattrBody extends Mutation {
 
 export interface RemovexattrBody extends Mutation {
   readonly op: 'removexattr';
+  readonly ino?: Inode;
   readonly name: string;
 }
 

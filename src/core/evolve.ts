@@ -1,8 +1,8 @@
 import { S_IFMT } from './attr.ts';
 import type { Content } from './content.ts';
 import type {
-  ChmodBody, ChownBody, DeleteBody, Event, ExtentRecord, Inode, LinkBody, LowerBase, MutationBody, RenameBody, UtimesBody,
-  WriteBody,
+  ChmodBody, ChownBody, DeleteBody, Event, ExtentRecord, Inode, LinkBody, LowerBase, MutationBody, RemovexattrBody, RenameBody,
+  SetxattrBody, UtimesBody, WriteBody,
 } from './event.ts';
 import { emptyExtents, overwrite, truncateTo, type ExtentMap, type ExtentSource } from './extents.ts';
 import { Names } from './names.ts';
@@ -80,15 +80,9 @@ function mutate(state: State, event: TreeMutation & { seq: number }, held: Conte
       return undefined;
     case 'delete': remove(state, event, time);
       return undefined;
-    case 'chmod': case 'chown': case 'utimes':
+    case 'chmod': case 'chown': case 'utimes': case 'setxattr': case 'removexattr':
       applyAttributes(target(state, event), event);
       return undefined;
-    case 'setxattr': case 'removexattr': {
-      const node = target(state, event);
-      node.xattrs = new Map(node.xattrs).set(event.name, event.op === 'setxattr' ? event.value : undefined);
-      node.ctime = time;
-      return undefined;
-    }
     default:
       return unreachable(event);
   }
@@ -104,9 +98,16 @@ export function applyWrite(node: Node, event: WriteBody & { readonly seq: number
   node.timesSet = false;
 }
 
-/** What a change of mode, owner or times does to its node. */
-export function applyAttributes(node: Node, event: ChmodBody | ChownBody | UtimesBody): void {
+export type AttributeBody = ChmodBody | ChownBody | UtimesBody | SetxattrBody | RemovexattrBody;
+
+/** What a change of mode, owner, times or extended attributes does to its node. */
+export function applyAttributes(node: Node, event: AttributeBody): void {
   const time = BigInt(event.mtime);
+  if (event.op === 'setxattr' || event.op === 'removexattr') {
+    node.xattrs = new Map(node.xattrs).set(event.name, event.op === 'setxattr' ? event.value : undefined);
+    node.ctime = time;
+    return;
+  }
   if (event.op === 'utimes') {
     node.atime = BigInt(event.atime);
     node.mtime = time;

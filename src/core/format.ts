@@ -197,8 +197,8 @@ const BODIES: { readonly [O in Op]: FieldsOf<Extract<EventBody, { op: O }>> } = 
     ...place, ino: optional(INODE), uid: required(COUNT), gid: required(COUNT), mode: required(COUNT), ...mutation,
   },
   utimes: { ...place, ino: optional(INODE), atime: required(NANOSECONDS), ctime: required(NANOSECONDS), ...mutation },
-  setxattr: { ...place, name: required(STRING), value: required(BASE64), ...mutation },
-  removexattr: { ...place, name: required(STRING), ...mutation },
+  setxattr: { ...place, ino: optional(INODE), name: required(NAME), value: required(BASE64), ...mutation },
+  removexattr: { ...place, ino: optional(INODE), name: required(NAME), ...mutation },
   discard: { paths: optional(PATHS) },
   undo: { events: required(SEQS) },
 

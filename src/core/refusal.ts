@@ -11,9 +11,9 @@ export type FsCode =
 
 /** Errno names that the overlay itself may give; faults of the lower or the store pass on whatever they were. */
 export type ErrnoCode =
-  | 'EACCES' | 'EBADF' | 'EBUSY' | 'EEXIST' | 'EFBIG' | 'EINVAL' | 'EIO' | 'EISDIR' | 'ELOOP' | 'EMFILE' | 'EMLINK'
+  | 'E2BIG' | 'EACCES' | 'EBADF' | 'EBUSY' | 'EEXIST' | 'EFBIG' | 'EINVAL' | 'EIO' | 'EISDIR' | 'ELOOP' | 'EMFILE' | 'EMLINK'
   | 'ENAMETOOLONG' | 'ENODATA' | 'ENODEV' | 'ENOENT' | 'ENOSPC' | 'ENOTDIR' | 'ENOTEMPTY' | 'ENOTSUP' | 'ENXIO'
-  | 'EOVERFLOW' | 'EPERM' | 'EROFS' | 'ESPIPE' | 'EXDEV' | 'EDQUOT' | 'ETXTBSY';
+  | 'EOVERFLOW' | 'EPERM' | 'ERANGE' | 'EROFS' | 'ESPIPE' | 'EXDEV' | 'EDQUOT' | 'ETXTBSY';
 
 /** A refused operation: errno code, and where it applies the FS_ code, words for a human, and the fault beneath. */
 export class Refusal {

@@ -51,6 +51,7 @@ export class Node {
   names: Names<Entry> | undefined = undefined;
   /** Nothing of the lower shows through, whatever `origin`. */
   opaque = false;
+  /** What was changed of the extended attributes, over what `origin` has: a value in base64, or `undefined` for one taken away. */
   xattrs: ReadonlyMap<string, string | undefined> | undefined = undefined;
 
   constructor(owner: Owner, born: { type: NodeType; ino: bigint | undefined; dev?: bigint | undefined;

@@ -7,10 +7,11 @@ import { CheckedWalker } from './checked.ts';
 import { DIRECTORY_FLAGS, HeldWalker } from './descend.ts';
 import { codeOf } from './fault.ts';
 import { DescriptorFile, readWhole } from './file.ts';
-import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, WholeFile } from './lower.ts';
+import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, WholeFile, Xattrs } from './lower.ts';
 import { DescriptorPool, processPool } from './pool.ts';
 import type { Walker } from './walker.ts';
 import { TreeWatch } from './watch.ts';
+import { LowerXattrs } from './xattrs.ts';
 
 export interface DirectoryLowerOptions {
   /**
@@ -36,12 +37,12 @@ const wallClock = Date.now;
  * by that call.
  */
 export function openDirectoryLower(root: string, options: DirectoryLowerOptions = {}): Lower {
-  const real = realRoot(root);
-  if ((options.by ?? defaultStrategy()) === 'checks') return new DirectoryLower(real, new CheckedWalker(real));
+  const real = realRoot(root), clock = options.clock ?? wallClock;
+  if ((options.by ?? defaultStrategy()) === 'checks') return new DirectoryLower(real, new CheckedWalker(real), clock);
   const pool = options.descriptors === undefined ? processPool() : new DescriptorPool(options.descriptors);
   const fd = openSync(real, DIRECTORY_FLAGS);
   try {
-    return new DirectoryLower(real, new HeldWalker(real, fd, pool, options.clock ?? wallClock));
+    return new DirectoryLower(real, new HeldWalker(real, fd, pool, clock), clock);
   } catch (error) {
     closeSync(fd);
     throw error;
@@ -75,9 +76,11 @@ class DirectoryLower implements Lower {
   readonly root: string;
   private readonly walker: Walker;
   private readonly real: string | Buffer;
+  private readonly named: LowerXattrs;
 
-  constructor(real: string | Buffer, walker: Walker) {
+  constructor(real: string | Buffer, walker: Walker, clock: () => number) {
     this.real = real;
+    this.named = new LowerXattrs(walker, clock);
     this.root = typeof real === 'string' ? real : fromBytes(real);
     this.walker = walker;
   }
@@ -120,6 +123,14 @@ class DirectoryLower implements Lower {
       const found = this.walker.open(path);
       if (typeof found !== 'object' || !('fd' in found)) return found;
       return found.attr.size > limit ? new DescriptorFile(found) : readWhole(found);
+    } catch (error) {
+      throw Refusal.of(error);
+    }
+  }
+
+  xattrs(path: TreePath, attr: Attr): Xattrs | undefined {
+    try {
+      return this.named.of(path, attr);
     } catch (error) {
       throw Refusal.of(error);
     }

@@ -30,6 +30,12 @@ export interface Lower {
   /** The whole of a regular file of at most `limit` bytes in one go; a larger one is opened instead. */
   slurp(path: TreePath, limit: number): WholeFile | LowerFile | Attr | Absence;
 
+  /**
+   * Extended attributes of the file at `path`, which looks as `attr` says; a symlink's own. Only those in `user.` and, for
+   * root, in `trusted.`; `undefined` where this machine cannot tell.
+   */
+  xattrs(path: TreePath, attr: Attr): Xattrs | undefined;
+
   /** Figures of the file system that holds the root, as `fs.statfsSync(…, { bigint: true })`. */
   statfs(): LowerStatFs;
 
@@ -52,6 +58,9 @@ export interface Lower {
  * name is no directory (a symlink, a file, nothing), so the caller has to walk component by component to learn which.
  */
 export type Absence = 'absent' | 'unwalkable';
+
+/** Extended attributes by name; the values in base64. */
+export type Xattrs = ReadonlyMap<string, string>;
 
 export interface LowerEntry {
   readonly name: string;

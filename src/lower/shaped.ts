@@ -7,7 +7,8 @@ import type { TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { isGone } from './fault.ts';
 import { sortEntries, typeOfDirent } from './listing.ts';
-import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, WholeFile } from './lower.ts';
+import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, WholeFile, Xattrs } from './lower.ts';
+import { NO_XATTRS } from './xattrs.ts';
 import { attrOf } from './stats.ts';
 
 const NEEDED = [
@@ -143,6 +144,11 @@ class ShapedLower implements Lower {
       throw Refusal.of(error);
     }
     throw new Refusal('EIO', { reason: 'the file kept changing while it was read' });
+  }
+
+  /** None: `node:fs` has no call for them. */
+  xattrs(): Xattrs {
+    return NO_XATTRS;
   }
 
   /** Zeros where the object has no `statfsSync`. */

@@ -4,7 +4,8 @@ import { parentOf } from '../core/path.ts';
 import type { TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { sortEntries } from './listing.ts';
-import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, WholeFile } from './lower.ts';
+import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, WholeFile, Xattrs } from './lower.ts';
+import { NO_XATTRS } from './xattrs.ts';
 
 /**
  * Several lowers seen as one: the first that has a name wins; directories of one path are merged. What is no
@@ -57,6 +58,11 @@ class StackedLower implements Lower {
 
   slurp(path: TreePath, limit: number): WholeFile | LowerFile | Attr | Absence {
     return this.find(path, (layer) => layer.slurp(path, limit));
+  }
+
+  xattrs(path: TreePath, attr: Attr): Xattrs | undefined {
+    const layer = this.layerOf(path);
+    return layer === undefined ? NO_XATTRS : layer.xattrs(path, attr);
   }
 
   /** Of the first layer: that is where a commit would write. */

@@ -5,15 +5,19 @@ import { Refusal } from '../core/refusal.ts';
 import { nodeOf } from '../core/state.ts';
 import { Shared, WHITEOUT, type Entry, type Node } from '../core/tree.ts';
 import type { Version } from '../core/version.ts';
+import type { Xattrs } from '../lower/lower.ts';
+import { NO_XATTRS } from '../lower/xattrs.ts';
 import { versionOf } from './hash.ts';
 import { inodeKeyOf } from './inode.ts';
 import type { World } from './world.ts';
+import { xattrsOf } from './xattrs.ts';
 
 export type ChangeKind = 'create' | 'update' | 'delete' | 'rename' | 'mode' | 'type' | 'owner' | 'times' | 'xattr' | 'link';
 
 /**
  * One path's final difference to the lower. `before` and `after` are versions of content (of a symlink, of its target);
- * where no content differs, of `mode` octal permission bits, of `owner` `uid:gid`, of `times` the mtime in ns, of `type`
+ * where no content differs, of `mode` octal permission bits, of `owner` `uid:gid`, of `times` the mtime in ns, of `xattr` a digest of
+ * all extended attributes, of `type`
  * what is no file or symlink is its type's name.
  */
 export interface Change {
@@ -28,6 +32,8 @@ export interface Change {
   readonly mode?: string;
   /** `uid:gid` in the same cases. */
   readonly owner?: string;
+  /** `sha256:…` over the extended attributes, where they were changed and something else says the kind. */
+  readonly xattrs?: string;
 }
 
 /** One side of a comparison. */
@@ -35,6 +41,8 @@ interface Side {
   readonly attr: Attr;
   readonly type: NodeType;
   content(): string | undefined;
+  /** `sha256:…` over its extended attributes; `undefined` where the overlay changed none. */
+  xattrs(): Version | undefined;
 }
 
 /** The final difference between the overlay and its lower: one row a path, sorted by path, no history. */
@@ -66,8 +74,9 @@ export class Changes {
   /** `sha256:…` over all rows: the same changes, made in any order, give the same. */
   static versionOf(rows: readonly Change[]): Version {
     const hash = createHash('sha256');
-    for (const { path, kind, type, from, before, after, mode, owner } of rows) {
+    for (const { path, kind, type, from, before, after, mode, owner, xattrs } of rows) {
       const row = [path, kind, type, from ?? null, before ?? null, after ?? null, mode ?? null, owner ?? null];
+      if (xattrs !== undefined) row.push(xattrs);
       hash.update(toBytes(JSON.stringify(row) + '\n'));
     }
     return ('sha256:' + hash.digest('hex')) as Version;
@@ -168,7 +177,9 @@ export class Changes {
       this.push({ path, kind: 'owner', before: ownerOf(below), after: ownerOf(after) }, below, after);
     } else if (node.timesSet && below.attr.mtime !== after.attr.mtime) {
       this.push({ path, kind: 'times', before: String(below.attr.mtime), after: String(after.attr.mtime) }, below, after);
-    } else if (node.xattrs !== undefined) this.push({ path, kind: 'xattr' }, below, after);
+    } else if (otherXattrs(below, after) !== undefined) {
+      this.push({ path, kind: 'xattr', before: below.xattrs(), after: after.xattrs() }, below, after);
+    }
   }
 
   /** A lower path that is not there any more, with all that was below it. */
@@ -185,21 +196,27 @@ export class Changes {
   }
 
   /** Adds a row: `before` and `after` are versions of the two sides' contents where the row does not say otherwise. */
-  private push(row: Pick<Change, 'path' | 'kind' | 'from' | 'before' | 'after'>, below: Side | undefined, now: Side | undefined): void {
+  private push(row: Pick<Change, 'path' | 'kind' | 'from'> & { before?: string | undefined; after?: string | undefined }, below: Side | undefined, now: Side | undefined): void {
     const side = (now ?? below) as Side;
     const before = row.before ?? below?.content(), after = row.after ?? now?.content();
     const isNew = now !== undefined && below === undefined && row.kind !== 'link';
     const mode = now !== undefined && side.type !== 'symlink' && (isNew || (below !== undefined && modeOf(below) !== modeOf(now)));
     const owner = now !== undefined && (isNew || (below !== undefined && ownerOf(below) !== ownerOf(now)));
+    const xattrs = now === undefined || row.kind === 'xattr' || row.kind === 'link' ? undefined : otherXattrs(below, now);
     this.rows.push({
       path: row.path, kind: row.kind, type: side.type, ...(row.from === undefined ? undefined : { from: row.from }),
       ...(before === undefined ? undefined : { before }), ...(after === undefined ? undefined : { after }),
       ...(mode ? { mode: modeOf(now) } : undefined), ...(owner ? { owner: ownerOf(now) } : undefined),
+      ...(xattrs === undefined ? undefined : { xattrs }),
     });
   }
 
   private nodeSide(node: Node): Side {
-    return { attr: this.world.attributes.ofNode(node), type: node.type, content: () => {
+    const xattrs = (): Version | undefined => {
+      if (node.xattrs === undefined) return undefined;
+      return versionOfXattrs(xattrsOf(this.world, { path: ROOT, node, origin: node.origin, attr: undefined }));
+    };
+    return { attr: this.world.attributes.ofNode(node), type: node.type, xattrs, content: () => {
       if (node.type === 'symlink') return versionOf(toBytes(node.target ?? ''));
       return node.type === 'file' ? knownOr(['EACCES', 'EIO'], () => this.world.contents.versionOf(node)) : undefined;
     } };
@@ -209,7 +226,8 @@ export class Changes {
     const { lower } = this.world, attr = lower.lstat(origin);
     if (typeof attr === 'string') return undefined;
     const type = typeOf(attr.mode);
-    return { attr, type, content: () => {
+    const xattrs = (): Version => versionOfXattrs(lower.xattrs(origin, attr) ?? NO_XATTRS);
+    return { attr, type, xattrs, content: () => {
       if (type === 'symlink') return versionOf(toBytes(lower.readlink(origin)));
       return type === 'file' ? knownOr(['EACCES', 'EIO'], () => this.world.versionOfLower(origin)) : undefined;
     } };
@@ -222,6 +240,17 @@ function modeOf({ attr }: Side): string {
 
 function ownerOf({ attr }: Side): string {
   return `${attr.uid}:${attr.gid}`;
+}
+
+/** Those that `after` has where they are not those of `below`; `undefined` where they are, or were never touched. */
+function otherXattrs(below: Side | undefined, after: Side): Version | undefined {
+  const is = after.xattrs();
+  return is === undefined || is === (below?.xattrs() ?? versionOfXattrs(NO_XATTRS)) ? undefined : is;
+}
+
+function versionOfXattrs(xattrs: Xattrs): Version {
+  const lines = [...xattrs].sort(([a], [b]) => compareNames(a, b)).map((each) => JSON.stringify(each) + '\n');
+  return versionOf(toBytes(lines.join('')));
 }
 
 /** What `learn` gives; unknown where the content may not be read, or is not what it was any more: a row says so by its absence. */

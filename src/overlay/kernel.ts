@@ -14,6 +14,7 @@ import { notFound, outsideTree } from './refusals.ts';
 import { spotType, type Look, type Spot } from './spot.ts';
 import { FIRST_DESCRIPTOR, type System, type SystemEntry, type WatchListener } from './system.ts';
 import { spotOf, type World } from './world.ts';
+import { XattrCalls } from './xattrs.ts';
 import { find } from '../core/state.ts';
 import { Node } from '../core/tree.ts';
 import type { OpenInode } from './inode.ts';
@@ -28,6 +29,7 @@ export class Kernel implements System {
   private readonly reading: Reading;
   private readonly namespace: Namespace;
   private readonly metadata: Metadata;
+  readonly xattrs: XattrCalls;
   /** What looks repeated on a timer showed last, by path as asked. */
   private readonly repeated = new Map<PathName, Attr | 'nothing'>();
 
@@ -37,7 +39,9 @@ export class Kernel implements System {
     this.files = new Files(world);
     this.reading = new Reading(world);
     this.namespace = new Namespace(world);
-    this.metadata = new Metadata(world);
+    const metadata = this.metadata = new Metadata(world);
+    this.xattrs = new XattrCalls({ world, actor, metadata, held: (target, call, options) => (typeof target === 'number' ? this.held(target)
+      : { ...world.must(actor, target, call, options), unlinked: false }) });
   }
 
   open(path: PathName, flags: number, mode: number): number {

@@ -1,7 +1,6 @@
 import { constants } from 'node:fs';
 import { PERMISSION_BITS, type Attr } from '../core/attr.ts';
-import type { ChmodBody, ChownBody, UtimesBody } from '../core/event.ts';
-import { applyAttributes } from '../core/evolve.ts';
+import { applyAttributes, type AttributeBody } from '../core/evolve.ts';
 import { Refusal } from '../core/refusal.ts';
 import { inodeRecord } from './attributes.ts';
 import { READ, SEARCH, WRITE } from './permission.ts';
@@ -51,6 +50,12 @@ export class Metadata {
     this.change(actor, spot, { op: 'utimes', path: at.path, ...viaField(at), atime: String(atime), mtime: String(mtime), ctime, ...rest });
   }
 
+  /** Gives an extended attribute a value (base64), or takes it away where `value` is undefined. What is allowed was checked. */
+  setxattr(actor: string, spot: Spot, at: Observed, { name, value }: { name: string; value: string | undefined }, unlinked: boolean): void {
+    const place = { path: at.path, ...viaField(at), name }, common = this.common(spot, this.world.attributes.of(spot), unlinked);
+    this.change(actor, spot, value === undefined ? { op: 'removexattr', ...place, ...common } : { op: 'setxattr', ...place, value, ...common });
+  }
+
   /** access(2). Throws EACCES. */
   access(spot: Spot, mode: number): void {
     const want = ((mode & constants.R_OK) !== 0 ? READ : 0) | ((mode & constants.W_OK) !== 0 ? WRITE : 0) |
@@ -66,7 +71,7 @@ export class Metadata {
     };
   }
 
-  private change(actor: string, spot: Spot, body: ChmodBody | ChownBody | UtimesBody): void {
+  private change(actor: string, spot: Spot, body: AttributeBody): void {
     this.world.mutate(actor, body);
     if (body.unlinked === true && spot.node !== undefined) applyAttributes(spot.node, body);
     this.world.watchers.changed(body.path);

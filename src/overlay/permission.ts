@@ -36,6 +36,11 @@ export class Credentials {
     return this.uid === 0;
   }
 
+  /** Whether `trusted.` attributes are listed. */
+  get isTrusted(): boolean {
+    return this.isRoot;
+  }
+
   /** How to learn attributes; set once, when the overlay is put together. */
   learn(attrOf: AttrOf): void {
     this.attrOf = attrOf;

@@ -85,7 +85,7 @@ export class Session {
   append(actor: string, body: EventBody, write?: PendingWrite, orphan?: Node): Event {
     if (this.fault !== undefined) throw this.fault;
     this.publish();
-    this.store.demandRoom(LINE_BYTES, write?.bytes ?? 0);
+    this.store.demandRoom(body.op === 'setxattr' ? LINE_BYTES + body.value.length : LINE_BYTES, write?.bytes ?? 0);
     const event = body as Growing<Event>;
     event.seq = this.state.seq + 1;
     event.time = this.clock.iso();

@@ -66,6 +66,9 @@ export interface System {
   chown(path: PathName, uid: number, gid: number, options: { follow: boolean }): void;
   utimes(path: PathName, atime: bigint, mtime: bigint, options: { follow: boolean }): void;
 
+  /** Extended attributes. */
+  readonly xattrs: SystemXattrs;
+
   /**
    * Changes at `path` (or in it, when a directory; at any depth when recursive), by the overlay and by outsiders. `name`
    * is relative to the directory watched; of a file watched, its last component. `failed` where the watch ends by a fault.
@@ -75,6 +78,17 @@ export interface System {
   ): { close(): void };
   /** The working directory that relative paths start from. */
   cwd(): string;
+}
+
+/** Extended attributes of what a path or a descriptor leads to. Names are escaped as paths are. Throws as the calls of Linux do. */
+export interface SystemXattrs {
+  /** getxattr(2), the whole value. */
+  get(target: PathName | number, name: string, options: { follow: boolean }): Uint8Array;
+  /** setxattr(2); `only`: XATTR_CREATE or XATTR_REPLACE. */
+  set(target: PathName | number, name: string, value: Uint8Array, options: { follow: boolean; only?: 'create' | 'replace' }): void;
+  /** listxattr(2): the names. */
+  list(target: PathName | number, options: { follow: boolean }): readonly string[];
+  remove(target: PathName | number, name: string, options: { follow: boolean }): void;
 }
 
 export type WatchListener = (event: 'rename' | 'change', name: string) => void;

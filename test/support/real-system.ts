@@ -46,9 +46,8 @@ export function realSystem(): System {
     realpath: (path) => refused(() => fromBytes(fs.realpathSync.native(bytes(path), { encoding: 'buffer' }))),
     statfs: (path) => refused(() => fs.statfsSync(bytes(path), BIGINT)),
     mkdir: (path, mode) => refused(() => fs.mkdirSync(bytes(path), mode)),
-    mknod: () => {
-      throw new Refusal('EPERM');
-    },
+    mknod: unsupported,
+    xattrs: { get: unsupported, set: unsupported, list: unsupported, remove: unsupported },
     symlink: (target, path) => refused(() => fs.symlinkSync(bytes(target), bytes(path))),
     link: (from, to) => refused(() => fs.linkSync(bytes(from), bytes(to))),
     rename: (from, to) => refused(() => fs.renameSync(bytes(from), bytes(to))),
@@ -96,6 +95,11 @@ function seconds(ns: bigint): string {
   const away = ns < 0n ? -5e-7 : 5e-7;
   // As a string: a number below 0 stands for now.
   return String(Number(ns / 1_000_000_000n) + Number(ns % 1_000_000_000n) / 1e9 + away);
+}
+
+/** Node has no call for it, and no face makes it. */
+function unsupported(): never {
+  throw new Refusal('ENOTSUP');
 }
 
 function refused<T>(call: () => T): T {
