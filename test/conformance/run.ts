@@ -2,11 +2,13 @@
  * `npm run conformance`: Node's own fs tests in process, over `overlay.fs`.
  *
  *     run.ts [--variant plain,filled] [--subject MODULE] [--only REGEXP] [--json FILE] [--jobs N] [--timeout S]
- *            [--suite DIR] [--verbose]
+ *            [--suite DIR] [--dir DIR] [--all] [--verbose]
  *
  * Variants: `plain`, the overlay over an empty directory; `filled`, where what a test makes is first made in the lower
  * (subject/filled.cjs). `--subject` takes any other module that exports `({ testDir, suiteDir }) => fs`, and expects
- * what `expected.json` lists under its file name. One process a test. A test passes when it exits 0 and leaves its
+ * what `expected.json` lists under its file name. `--dir` has the tests work in there instead of in the temporary
+ * directory, and `--all` also runs those that `excluded.json` names: together with subject/real.cjs they judge the file
+ * system that DIR is on. One process a test. A test passes when it exits 0 and leaves its
  * real directory untouched. Exits 0 when every test passed or is listed in `expected.json` with just that outcome;
  * otherwise says which did not and exits 1. A test that fails is tried once more, alone: its time limits are short.
  */
@@ -41,6 +43,8 @@ const { values: options } = parseArgs({
     jobs: { type: 'string', default: '2' },
     timeout: { type: 'string', default: '30' },
     suite: { type: 'string', default: join(root, '.cache', 'node-tests') },
+    dir: { type: 'string', default: tmpdir() },
+    all: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
   },
 });
@@ -62,7 +66,7 @@ const tests = ['parallel', 'sequential'].flatMap((directory) =>
   readdirSync(join(suiteDir, directory))
     .filter((name) => /^test-(?:fs|file|filehandle)[-.].*\.m?js$/.test(name) || name === 'test-file.js')
     .map((name) => `${directory}/${name}`))
-  .filter((test) => excluded[test] === undefined && only.test(test));
+  .filter((test) => (options.all || excluded[test] === undefined) && only.test(test));
 
 const subjects = options.subject === undefined
   ? options.variant.split(',').map((variant) => join(here, 'subject', `${variant}.cjs`)) : [resolve(options.subject)];
@@ -119,8 +123,10 @@ function judge(results: ReadonlyMap<string, Result>, known: Known): Map<string, 
   const surprises = new Map<string, string>();
   for (const [test, { outcome, error }] of results) {
     const listed = known[test]?.outcome ?? 'passed';
-    // A skip hangs on the machine (root or not, memory), so one that passes after all is no news.
+    // A skip hangs on the machine (root or not, memory), so one that passes after all is no news. Among the excluded
+    // ones are those for other platforms.
     if (outcome === listed || (listed === 'skipped' && outcome === 'passed')) continue;
+    if (outcome === 'skipped' && excluded[test] !== undefined) continue;
     surprises.set(test, outcome === 'passed'
       ? `${test} passes, but is expected to be ${listed}: take it out of expected.json`
       : `${test} ${outcome}${error === undefined ? '' : `: ${error}`}`);
@@ -130,7 +136,7 @@ function judge(results: ReadonlyMap<string, Result>, known: Known): Map<string, 
 
 async function runOne(test: string, subject: string): Promise<Result> {
   const file = join(suiteDir, test);
-  const scratch = mkdtempSync(join(realpathSync(tmpdir()), 'conformance-'));
+  const scratch = mkdtempSync(join(realpathSync(options.dir), 'conformance-'));
   const testDir = join(scratch, 'dir'), ledger = join(scratch, 'ledger');
   mkdirSync(testDir);
   utimesSync(testDir, 0, 0);
