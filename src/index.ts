@@ -1,5 +1,6 @@
 /** Palimpsest: a copy-on-write overlay over a directory, and the log of all that was seen and done through it. */
-export { Overlay, ActorView, type EventFilter } from './index/overlay.ts';
+export { Overlay, ActorView } from './index/overlay.ts';
+export type { EventFilter } from './index/filter.ts';
 export type { OverlayOptions } from './index/options.ts';
 export type { Change, ChangeKind } from './overlay/changes.ts';
 export type { Event, EventBody, Op } from './core/event.ts';
@@ -8,3 +9,5 @@ export { LOG_SCHEMA } from './core/schema.ts';
 export type { Observation } from './core/observation.ts';
 export type { Version } from './core/version.ts';
 export { CorruptLogError, LockedSessionError, SessionError } from './store/fault.ts';
+export { SessionLog, eventJson } from './index/session-log.ts';
+export { glance, removeSession, type SessionGlance } from './store/glance.ts';

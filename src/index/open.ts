@@ -23,13 +23,16 @@ import { LowerVersions } from '../overlay/versions.ts';
 import { Walker } from '../overlay/walker.ts';
 import { Watchers } from '../overlay/watchers.ts';
 import { World } from '../overlay/world.ts';
+import { SessionError } from '../store/fault.ts';
+import { glance } from '../store/glance.ts';
 import { createMemoryStore, openDirectoryStore } from '../store/open.ts';
 import type { Header } from '../core/format.ts';
 import type { Store } from '../store/store.ts';
 import type { OverlayOptions } from './options.ts';
 
 /** Puts an overlay's parts together. Throws what the lower or the session directory throws; nothing is left open then. */
-export function openWorld(options: OverlayOptions): World {
+export function openWorld(asked: OverlayOptions): World {
+  const options = withLower(asked);
   const lower = openLower(options);
   let store: Store | undefined;
   try {
@@ -42,6 +45,16 @@ export function openWorld(options: OverlayOptions): World {
     lower.close();
     throw error;
   }
+}
+
+/** The options with the lower that the session's header names, where they name none. */
+function withLower(options: OverlayOptions): OverlayOptions {
+  const { root, lower, session } = options;
+  if (session === undefined || root !== undefined || lower !== undefined) return options;
+  const of = glance(session).header.root;
+  if (of === '') throw new SessionError('ERR_SESSION_ROOT', session, 'is about no directory: its lower has to be given');
+  // Of several directories the header has the paths, joined by colons, which a path may hold as well.
+  return existsSync(of) || !of.includes(':') ? { ...options, root: of } : { ...options, lower: of.split(':') };
 }
 
 function openLower({ root, lower }: OverlayOptions): Lower {
@@ -62,6 +75,7 @@ function openStore(options: OverlayOptions, lower: Lower, clock: Clock): Store {
   const limits = options.limits ?? {};
   if (options.session === undefined) return createMemoryStore({ header, limits });
   const directory = resolve(options.session);
+  if (options.readOnly === true) return openDirectoryStore({ directory, header, readOnly: true });
   return openDirectoryStore({ directory, header, limits, durability: options.durability ?? 'flush' });
 }
 
@@ -73,7 +87,9 @@ function assemble(options: OverlayOptions, lower: Lower, store: Store, clock: Cl
   const attributes = new Attributes(lower, typeof rootAttr === 'string' ? 0n : rootAttr.dev);
   credentials.learn((spot) => attributes.of(spot));
   const durability = options.session === undefined ? 'memory' : options.durability ?? 'flush';
-  const session = new Session({ state, store, clock, durability, settle: contents.settle, checkpoint: encodeState });
+  const session = new Session({
+    state, store, clock, durability, settle: contents.settle, checkpoint: encodeState, readOnly: options.readOnly === true,
+  });
   const mounts = mountsOf(options);
   return new World({
     session, lower, contents, attributes, versions, credentials,
@@ -83,8 +99,8 @@ function assemble(options: OverlayOptions, lower: Lower, store: Store, clock: Cl
   });
 }
 
-/** The state that a store's log tells, from its checkpoint on where it has one. */
-function restore(store: Store): State {
+/** The state that a store's log tells, from its checkpoint on where it has one. Throws `CorruptLogError`. */
+export function restore(store: Store): State {
   const checkpoint = store.loadCheckpoint();
   const state = (checkpoint && decoded(checkpoint.data)) ?? initialState();
   foldRest(store, state);

@@ -3,12 +3,17 @@ import type { FsShape } from '../lower/shaped.ts';
 
 /** Options of `Overlay.open`; see the fields. Anything else is refused by name. */
 export interface OverlayOptions {
-  /** The lower: a directory. */
+  /** The lower: a directory. May be left out where `session` exists: its log names it. */
   readonly root?: string;
   /** The lower instead of `root`: directories, of which the first that has a name wins, or any `fs`-shaped object. */
   readonly lower?: readonly string[] | FsShape;
   /** Session directory; made when it is not there, resumed when it is. Without: in memory. */
   readonly session?: string;
+  /**
+   * Reads an existing session, beside its live writer too: takes no lock, records nothing; what would change something is EROFS.
+   * Shows what the log held when it was opened.
+   */
+  readonly readOnly?: boolean;
   /** Who acts, by `overlay.fs`. Default `main`. */
   readonly actor?: string;
   /**
@@ -37,6 +42,7 @@ const CHECKS: Record<keyof OverlayOptions, (value: unknown) => string | undefine
     ? value.length > 0 && value.every((entry) => typeof entry === 'string' && entry !== '') ? undefined : 'a list of directories'
     : typeof value === 'object' && value !== null ? undefined : 'a list of directories or an fs-shaped object',
   session: nonEmptyString,
+  readOnly: (value) => typeof value === 'boolean' ? undefined : 'true or false',
   actor: nonEmptyString,
   mountPoint: (value) => typeof value === 'string' && isNormal(value) ? undefined : 'an absolute path without `.`, `..` and NUL',
   outside: (value) => value === 'deny' || value === 'readonly' ? undefined : "'deny' or 'readonly'",
@@ -55,8 +61,10 @@ export function checkOptions(options: unknown): asserts options is OverlayOption
     const wanted = value === undefined ? undefined : check(value);
     if (wanted !== undefined) throw invalid(name, wanted);
   }
-  const { root, lower } = options as OverlayOptions;
-  if ((root === undefined) === (lower === undefined)) throw invalid('root', 'given, or `lower` in its place');
+  const { root, lower, session, readOnly } = options as OverlayOptions;
+  if (readOnly === true && session === undefined) throw invalid('session', 'given, to be read only');
+  const isNamed = root !== undefined || lower !== undefined;
+  if (isNamed ? root !== undefined && lower !== undefined : session === undefined) throw invalid('root', 'given, or `lower` in its place');
 }
 
 function nonEmptyString(value: unknown): string | undefined {

@@ -1,32 +1,20 @@
-import picomatch from 'picomatch';
 import { typeOf } from '../core/attr.ts';
 import type { Event, Op } from '../core/event.ts';
 import { observationOf, type Observation } from '../core/observation.ts';
 import { isWithin, type PathName, type TreePath } from '../core/path.ts';
-import { Refusal } from '../core/refusal.ts';
 import type { Version } from '../core/version.ts';
 import { Changes, type Change } from '../overlay/changes.ts';
 import { versionOfList } from '../overlay/hash.ts';
 import { Kernel } from '../overlay/kernel.ts';
 import { Namespace } from '../overlay/namespace.ts';
-import { nodeError } from '../overlay/node/errors.ts';
 import { createNodeFs, type NodeFs } from '../overlay/node/fs.ts';
 import type { World } from '../overlay/world.ts';
 import { closure } from './discard.ts';
+import { checkKeys, eventMatcher, type EventFilter } from './filter.ts';
 import { followEvents } from './follow.ts';
 import { openWorld } from './open.ts';
 import { checkOptions, type OverlayOptions } from './options.ts';
-
-/** Which events to give; several conditions are all to hold. */
-export interface EventFilter<O extends Op = Op> {
-  /** First and last sequence number, inclusive. */
-  readonly from?: number;
-  readonly to?: number;
-  readonly actor?: string;
-  readonly op?: O | readonly O[];
-  /** Glob over the path, or over either path of a rename or link. */
-  readonly path?: string;
-}
+import { spoken, spokenEach } from './spoken.ts';
 
 /** An overlay as one actor has it. */
 export class ActorView {
@@ -102,19 +90,10 @@ export class Overlay extends ActorView {
 
   /** The events so far, in order; of the ops asked for, where the filter names some. Throws `CorruptLogError`. */
   *events<O extends Op = Op>(filter: EventFilter<O> = {}): Generator<Extract<Event, { op: O }>> {
-    checkKeys('events', filter, ['from', 'to', 'actor', 'op', 'path']);
-    for (const bound of [filter.from, filter.to]) {
-      if (bound !== undefined && typeof bound !== 'number') throw new TypeError('events: from and to have to be numbers');
-    }
-    const ops = filter.op === undefined ? undefined : new Set<string>(typeof filter.op === 'string' ? [filter.op] : filter.op);
-    const matches = filter.path === undefined ? undefined : picomatch(filter.path, { dot: true });
+    const matches = eventMatcher(filter);
     const source = spoken('events', () => this.all.session.events(filter.from, filter.to));
-    for (let next = spoken('events', () => source.next()); !next.done; next = spoken('events', () => source.next())) {
-      const event = next.value;
-      if (filter.actor !== undefined && event.actor !== filter.actor) continue;
-      if (ops !== undefined && !ops.has(event.op)) continue;
-      if (matches !== undefined && !pathsOf(event).some((path) => matches(path))) continue;
-      yield event as Extract<Event, { op: O }>;
+    for (const event of spokenEach('events', source)) {
+      if (matches(event)) yield event as Extract<Event, { op: O }>;
     }
   }
 
@@ -211,30 +190,6 @@ export class Overlay extends ActorView {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-}
-
-/** Throws TypeError for what is no object, or has a key that means nothing: a misspelt filter must not mean "all". */
-function checkKeys(method: string, options: object, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null) throw new TypeError(`${method}: options have to be an object`);
-  const unknown = Object.keys(options).find((key) => !known.includes(key));
-  if (unknown !== undefined) throw Object.assign(new TypeError(`${method}: unknown option "${unknown}"`), { code: 'ERR_UNKNOWN_OPTION' });
-}
-
-/** Lets a refusal out as the error that a user of `node:fs` knows, named after the method. */
-function spoken<T>(method: string, act: () => T): T {
-  try {
-    return act();
-  } catch (error) {
-    throw error instanceof Refusal ? nodeError(error, method) : error;
-  }
-}
-
-function pathsOf(event: Event): string[] {
-  const paths: string[] = [];
-  if ('path' in event && event.path !== undefined) paths.push(event.path);
-  if ('to' in event) paths.push(event.to);
-  if ('paths' in event && event.paths !== undefined) paths.push(...event.paths);
-  return paths;
 }
 
 /** A path of the tree: as it is, or absolute below the mount point. */

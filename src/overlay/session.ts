@@ -43,6 +43,8 @@ export class Session {
   readonly state: State;
   readonly store: Store;
   readonly clock: Clock;
+  /** Nothing is recorded, and what would change something is refused. */
+  private readonly readOnly: boolean;
   private readonly durability: Durability;
   private readonly settle: Settle;
   private readonly checkpoint: (state: State) => string;
@@ -55,15 +57,16 @@ export class Session {
   private readonly followers = new Set<{ readonly told: (event: Event) => void; readonly ended: () => void }>();
 
   constructor(parts: { state: State; store: Store; clock: Clock; durability: Durability; settle: Settle;
-    checkpoint: (state: State) => string; }) {
+    checkpoint: (state: State) => string; readOnly: boolean; }) {
     this.state = parts.state;
     this.store = parts.store;
     this.clock = parts.clock;
+    this.readOnly = parts.readOnly;
     this.durability = parts.durability;
     this.settle = parts.settle;
     this.checkpoint = parts.checkpoint;
     this.sealedSeq = this.checkpointSeq = parts.state.seq;
-    if (this.store.directory !== undefined) keepAtExit(this);
+    if (this.store.directory !== undefined && !this.readOnly) keepAtExit(this);
   }
 
   /** The unpublished last event, if `actor` made it: what a coalescing caller may grow. */
@@ -81,9 +84,11 @@ export class Session {
   /**
    * Appends `body` as an event (the very object: it is the log's from now on) and folds it in. Throws what the store threw (nothing has changed then). `write`: the bytes of a
    * write, which reach the store when the event is published. `orphan`: the node, where the file has no name any more.
+   * A read-only session takes looks without recording them, and throws EROFS for anything else.
    */
   append(actor: string, body: EventBody, write?: PendingWrite, orphan?: Node): Event {
     if (this.fault !== undefined) throw this.fault;
+    if (this.readOnly) return unrecorded(body);
     this.publish();
     this.store.demandRoom(body.op === 'setxattr' ? LINE_BYTES + body.value.length : LINE_BYTES, write?.bytes ?? 0);
     const event = body as Growing<Event>;
@@ -132,12 +137,14 @@ export class Session {
 
   /** Publishes, and makes everything so far as durable as the session promises. */
   flush(): void {
+    if (this.readOnly) return;
     this.publish();
     this.store.flush();
   }
 
   /** Publishes, and makes everything so far survive a power cut. */
   sync(): void {
+    if (this.readOnly) return;
     this.publish();
     this.store.sync();
   }
@@ -161,7 +168,7 @@ export class Session {
     clearTimeout(this.timer);
     atExit.delete(this);
     try {
-      if (this.fault !== undefined) return;
+      if (this.fault !== undefined || this.readOnly) return;
       this.publish();
       if (this.state.seq > this.sealedSeq) this.seal(actor);
       if (this.state.seq > this.checkpointSeq) this.saveCheckpoint();
@@ -245,6 +252,13 @@ export class Session {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
     }
+  }
+}
+
+function unrecorded(body: EventBody): Event {
+  switch (body.op) {
+    case 'read': case 'list': case 'stat': case 'readlink': case 'miss': case 'refuse': case 'flag': return body as Event;
+    default: throw new Refusal('EROFS');
   }
 }
 

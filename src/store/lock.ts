@@ -44,6 +44,20 @@ export function takeLock(directory: string): Lock {
   return lock;
 }
 
+/** The process that has a session open: `live`, or `unseen` where it cannot be told from here whether it still runs. */
+export interface LockOwner {
+  readonly pid: number;
+  readonly state: 'live' | 'unseen';
+}
+
+/** Who holds the lock of a session; `undefined` where nobody does, or a dead process. */
+export function lockOwner(directory: string): LockOwner | undefined {
+  const owner = readOwner(join(directory, 'lock'));
+  if (owner === undefined) return undefined;
+  const state = stateOf(owner);
+  return state === 'dead' ? undefined : { pid: owner.pid, state };
+}
+
 function acquire(directory: string, name: string, owner: Owner): Lock {
   const path = join(directory, name);
   const own = join(directory, `lock.${owner.nonce}.${randomBytes(6).toString('base64url')}`);

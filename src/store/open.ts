@@ -26,6 +26,8 @@ import { Vault } from './vault.ts';
 export const LOG_NAME = 'log.jsonl';
 export const BLOBS_NAME = 'blobs';
 const CHECKPOINT_NAME = 'checkpoint';
+/** The names that a session gives to what it keeps. */
+export const OWN_NAMES = /^(lock|log\.jsonl|blobs|checkpoint)(\.|$)/;
 /** Logs up to this size are checked line by line at each opening, which takes up to 50 ms; larger ones from their checkpoint on. */
 const CHECKED_WHOLE_BYTES = 8 * 1024 * 1024;
 
@@ -183,8 +185,7 @@ function holdsSession(directory: string): boolean {
 
 /** A new session is made in an empty directory only, never among somebody's files. */
 function refuseForeign(directory: string): void {
-  const own = /^(lock|log\.jsonl|blobs|checkpoint)(\.|$)/;
-  const foreign = readdirSync(directory).find((name) => !own.test(name));
+  const foreign = readdirSync(directory).find((name) => !OWN_NAMES.test(name));
   if (foreign === undefined) return;
   throw new SessionError('ERR_NOT_A_SESSION', directory, `holds other files (${foreign}) and no ${LOG_NAME}`);
 }
