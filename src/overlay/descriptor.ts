@@ -18,6 +18,8 @@ export class Descriptor {
   readonly append: boolean;
   readonly isDirectory: boolean;
   position = 0;
+  /** All of the lower file, from when it was opened; of the small ones that a mount reads at once. */
+  slurped: Uint8Array | undefined = undefined;
   /** The read event this descriptor made last. */
   told: Event | undefined = undefined;
   /** Hashes what is read from the start on, so that a file read through has a version; `undefined` once out of turn. */

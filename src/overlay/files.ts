@@ -186,6 +186,11 @@ export class Files {
     world.watchers.changed(path);
   }
 
+  /** A descriptor for reading what a look-up found, unopened below until it is read: what a mount opens it often only keeps. */
+  openLazily(actor: string, spot: Spot): number {
+    return this.describe(actor, this.hold(spot), undefined, O_RDONLY);
+  }
+
   /** Content and size in bytes of an open file now. */
   sizeOf(inode: OpenInode): number {
     if (inode.node !== undefined) return this.world.attributes.sizeOf(inode.node);
@@ -250,7 +255,7 @@ export class Files {
   private nameNew(actor: string, look: Look & { kind: 'missing' }, mode: number, write: PendingWrite): void {
     const { world } = this, { missing, at } = world.vacant(actor, look, 'open');
     world.mutate(actor, {
-      op: 'write', path: at.path, ...viaField(at), size: write.size, mode: S_IFREG | (mode & ~process.umask() & 0o7777),
+      op: 'write', path: at.path, ...viaField(at), size: write.size, mode: S_IFREG | (mode & ~world.credentials.umask & 0o7777),
       ino: world.state.nextIno, created: world.ownerIn(missing.parent), mtime: world.now(),
     }, write);
     world.watchers.renamed(at.path);
@@ -275,18 +280,14 @@ export class Files {
       return inode;
     }
     const inode = this.hold(spot);
-    if (inode.node === undefined && inode.lowerFile === undefined) this.openLower(inode);
-    return inode;
-  }
-
-  private openLower(inode: OpenInode): void {
-    const file = this.world.lower.open(inode.origin as TreePath);
-    if (typeof file === 'object' && 'kind' in file) {
-      inode.lowerFile = file;
-      return;
+    if (inode.node !== undefined || inode.lowerFile !== undefined) return inode;
+    try {
+      this.world.openLower(inode);
+      return inode;
+    } catch (error) {
+      this.world.inodes.release(inode);
+      throw error;
     }
-    this.world.inodes.release(inode);
-    throw typeof file === 'string' ? notFound() : new Refusal('EIO', { reason: 'became another kind of file while it was opened' });
   }
 
   private hold(spot: Spot): OpenInode {

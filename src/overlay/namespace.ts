@@ -26,7 +26,7 @@ export class Namespace {
   mkdir(actor: string, path: PathName, mode: number): void {
     const { world } = this, { parent, at } = this.vacancy(actor, path, 'mkdir', { directory: true });
     const setgid = world.attributes.of(parent).mode & 0o2000;
-    const bits = (mode & 0o1777 & ~process.umask()) | setgid;
+    const bits = (mode & 0o1777 & ~world.credentials.umask) | setgid;
     world.mutate(actor, {
       op: 'mkdir', path: at.path, ...viaField(at), mode: typeBits('directory') | bits, ino: world.state.nextIno,
       ...world.ownerIn(parent), mtime: world.now(),
@@ -40,7 +40,7 @@ export class Namespace {
     if (type === 'directory' || type === 'symlink') throw new Refusal('EINVAL');
     if ((type === 'block' || type === 'character') && !world.credentials.isRoot) throw new Refusal('EPERM');
     world.mutate(actor, {
-      op: 'mknod', path: at.path, ...viaField(at), type, mode: typeBits(type) | (mode & 0o7777 & ~process.umask()),
+      op: 'mknod', path: at.path, ...viaField(at), type, mode: typeBits(type) | (mode & 0o7777 & ~world.credentials.umask),
       rdev, ino: world.state.nextIno, ...world.ownerIn(parent), mtime: world.now(),
     });
     world.watchers.renamed(at.path);

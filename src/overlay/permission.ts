@@ -9,19 +9,27 @@ export const SEARCH = 1;
 /** Tells a spot's attributes; the walker and the metadata share one way to. */
 export type AttrOf = (spot: Spot) => Attr;
 
+interface Ids {
+  readonly uid: number;
+  readonly gid: number;
+}
+
 /**
  * Who this process is to a file system. The permission bits of overlay files are checked here, since no kernel does;
  * those of lower files too, so that a change of mode in the overlay counts. ACLs are not looked at.
  */
 export class Credentials {
-  readonly uid: number;
-  readonly gid: number;
+  /**
+   * For whom a kernel asks, having checked itself what they may: nothing is checked here then, and what they create is theirs.
+   * `undefined`: this process acts for itself.
+   */
+  caller: Ids | undefined = undefined;
+  private readonly own: Ids;
   private readonly groups: ReadonlySet<number>;
   private attrOf: AttrOf | undefined = undefined;
 
   constructor(ids: { uid: number; gid: number; groups: readonly number[] }) {
-    this.uid = ids.uid;
-    this.gid = ids.gid;
+    this.own = ids;
     this.groups = new Set([ids.gid, ...ids.groups]);
   }
 
@@ -32,8 +40,22 @@ export class Credentials {
     });
   }
 
+  get uid(): number {
+    return (this.caller ?? this.own).uid;
+  }
+
+  get gid(): number {
+    return (this.caller ?? this.own).gid;
+  }
+
+  /** Mode bits that new files do not get; a kernel has taken its caller's away already. */
+  get umask(): number {
+    return this.caller === undefined ? process.umask() : 0;
+  }
+
+  /** Whether everything is allowed here. */
   get isRoot(): boolean {
-    return this.uid === 0;
+    return this.caller !== undefined || this.own.uid === 0;
   }
 
   /** Whether `trusted.` attributes are listed. */

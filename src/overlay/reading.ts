@@ -18,11 +18,9 @@ export class Reading {
 
   /** pread(2), or read(2) where `position` is null. */
   read(d: Descriptor, into: Uint8Array, offset: number, length: number, position: number | null): number {
-    const { at, inode } = this.begin(d, position);
+    const { at } = this.begin(d, position);
     if (length === 0) return 0;
-    const count = inode.node === undefined
-      ? (inode.lowerFile as LowerFile).read(into, offset, length, at)
-      : this.world.contents.read(inode.node, lowerFileOf(inode), into, offset, length, at);
+    const count = this.bytes(d.inode, into, offset, length, at);
     this.tell(d, at, into.subarray(offset, offset + count));
     if (position === null) d.position = at + count;
     return count;
@@ -37,6 +35,13 @@ export class Reading {
     this.tell(d, at, into.subarray(offset, offset + count));
     if (position === null) d.position = at + count;
     return count;
+  }
+
+  /** The same from `at` on, without a word to the log. */
+  bytes(inode: OpenInode, into: Uint8Array, offset: number, length: number, at: number): number {
+    if (inode.node !== undefined) return this.world.contents.read(inode.node, lowerFileOf(inode), into, offset, length, at);
+    if (inode.lowerFile === undefined) this.world.openLower(inode);
+    return (inode.lowerFile as LowerFile).read(into, offset, length, at);
   }
 
   private begin(d: Descriptor, position: number | null): { at: number; inode: OpenInode } {

@@ -1,6 +1,6 @@
 import { encodeEvent } from '../core/encode.ts';
 import type { Content } from '../core/content.ts';
-import type { Event, EventBody, Stamp, WriteBody } from '../core/event.ts';
+import type { Event, EventBody, ProcessInfo, Stamp, WriteBody } from '../core/event.ts';
 import { applyWrite, evolve } from '../core/evolve.ts';
 import { observe } from '../core/observation.ts';
 import type { TreePath } from '../core/path.ts';
@@ -48,6 +48,8 @@ export class Session {
   private readonly durability: Durability;
   private readonly settle: Settle;
   private readonly checkpoint: (state: State) => string;
+  /** On a mount: who asks, told by every event from here on. */
+  process: ProcessInfo | undefined = undefined;
   private tail: Event | undefined = undefined;
   private pending: { readonly node: Node; readonly write: PendingWrite } | undefined = undefined;
   private fault: unknown = undefined;
@@ -71,13 +73,14 @@ export class Session {
 
   /** The unpublished last event, if `actor` made it: what a coalescing caller may grow. */
   tailOf(actor: string): Event | undefined {
-    return this.tail !== undefined && this.tail.actor === actor ? this.tail : undefined;
+    const { tail } = this;
+    return tail !== undefined && tail.actor === actor && tail.process === this.process ? tail : undefined;
   }
 
   /** The bytes of the unpublished write, if the tail is `actor`'s and goes to `node` by the name `path`. */
   pendingWrite(actor: string, node: Node, path: TreePath): PendingWrite | undefined {
     const { pending, tail } = this;
-    if (pending === undefined || pending.node !== node || tail?.actor !== actor) return undefined;
+    if (pending === undefined || pending.node !== node || tail?.actor !== actor || tail.process !== this.process) return undefined;
     return tail.op === 'write' && tail.path === path ? pending.write : undefined;
   }
 
@@ -95,6 +98,7 @@ export class Session {
     event.seq = this.state.seq + 1;
     event.time = this.clock.iso();
     event.actor = actor;
+    if (this.process !== undefined) event.process = this.process;
     if (this.durability === 'write' || this.durability === 'fsync') return this.appendAtOnce(event, write, orphan);
     this.pending = this.fold(event, write, write?.content, orphan);
     this.tail = event;

@@ -129,6 +129,14 @@ export class World {
     return { version: this.contents.versionOfBytes(origin, attr, bytes), bytes, attr };
   }
 
+  /** Opens the lower file that an inode is. Throws ENOENT, or EIO where another kind of file is there by now. */
+  openLower(inode: OpenInode): void {
+    const file = this.lower.open(inode.origin as TreePath);
+    if (typeof file === 'string') throw notFound();
+    if (!('kind' in file)) throw new Refusal('EIO', { reason: 'became another kind of file while it was opened' });
+    inode.lowerFile = file;
+  }
+
   /** The version of the lower file at `origin` now; `undefined` where no file is there. */
   versionOfLower(origin: TreePath): Version | undefined {
     const file = this.lower.open(origin);
