@@ -8,6 +8,7 @@ import { versionOfList } from '../overlay/hash.ts';
 import { Kernel } from '../overlay/kernel.ts';
 import { Namespace } from '../overlay/namespace.ts';
 import { createNodeFs, type NodeFs } from '../overlay/node/fs.ts';
+import { Served } from '../overlay/served.ts';
 import type { World } from '../overlay/world.ts';
 import { closure } from './discard.ts';
 import { checkKeys, eventMatcher, type EventFilter } from './filter.ts';
@@ -45,6 +46,7 @@ export class ActorView {
 export class Overlay extends ActorView {
   private readonly all: World;
   private readonly views = new Map<string, ActorView>();
+  private servedOnce: Served | undefined = undefined;
   private closed = false;
 
   private constructor(world: World, actor: string) {
@@ -65,6 +67,11 @@ export class Overlay extends ActorView {
   /** As `openSync`; rejects where that throws. */
   static async open(options: OverlayOptions): Promise<Overlay> {
     return Overlay.openSync(options);
+  }
+
+  /** The overlay as a shell that is no node:fs asks for it: the mount. */
+  get served(): Served {
+    return this.servedOnce ??= new Served(this.all);
   }
 
   /** The same overlay for another actor. */

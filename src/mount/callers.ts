@@ -4,20 +4,24 @@ import type { Request } from './wire.ts';
 
 /** Who asks: process, ids, and the actor that the process acts for. */
 export class Callers {
-  private readonly processes: Processes;
+  private processes: Processes | undefined = undefined;
   private readonly byProcess = new WeakMap<ProcessInfo, Caller>();
   /** Actors given to a process and all that descend from it. */
   private readonly actors = new Map<number, string>();
   private readonly actor: string;
 
-  constructor(processes: Processes, actor: string) {
-    this.processes = processes;
+  constructor(actor: string) {
     this.actor = actor;
+  }
+
+  /** From here on the numbers in requests can be looked up. */
+  know(processes: Processes): void {
+    this.processes = processes;
   }
 
   /** `opener`: to whom a request of the kernel's own is charged. */
   of(request: Request, opener?: Caller): Caller {
-    const { thread, uid, gid } = request, process = this.processes.of(thread);
+    const { thread, uid, gid } = request, process = this.processes?.of(thread);
     if (process === undefined) return opener === undefined ? { actor: this.actor, uid, gid, process } : inferred(opener);
     const known = this.byProcess.get(process);
     if (known !== undefined && known.uid === uid && known.gid === gid) return known;
@@ -29,14 +33,20 @@ export class Callers {
   /** From here on, `pid` and its descendants act as `actor`. */
   assign(pid: number, actor: string): void {
     this.actors.set(pid, actor);
-    this.processes.close();
+    this.processes?.close();
+  }
+
+  /** The caller that a process is, for what it asks by other ways than a request. */
+  ofProcess(pid: number): Caller {
+    const process = this.processes?.of(pid);
+    return { actor: process === undefined ? this.actor : this.actorOf(process), uid: 0, gid: 0, process };
   }
 
   private actorOf({ pid }: ProcessInfo): string {
     if (this.actors.size === 0) return this.actor;
     const own = this.actors.get(pid);
     if (own !== undefined) return own;
-    for (const above of this.processes.above(pid)) {
+    for (const above of this.processes?.above(pid) ?? []) {
       const actor = this.actors.get(above);
       if (actor !== undefined) return actor;
     }

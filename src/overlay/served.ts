@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { sameFingerprint, type Attr, type Fingerprint } from '../core/attr.ts';
-import type { ProcessInfo } from '../core/event.ts';
+import type { EventBody, ProcessInfo } from '../core/event.ts';
 import type { PathName, TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import type { LowerStatFs } from '../lower/lower.ts';
@@ -112,6 +112,20 @@ export class Served {
     this.world.recorder.list(this.caller.actor, { path, via: undefined }, versionOfList(entries), entries.length);
   }
 
+  /** A command begins. Gives the event's sequence number, as do the next ones. */
+  tellRun(argv: readonly string[], cwd: string): number {
+    return this.tell({ op: 'run', argv, cwd });
+  }
+
+  tellExit(status: number | null, signal: string | null): number {
+    return this.tell({ op: 'exit', status, ...(signal === null ? undefined : { signal }) });
+  }
+
+  /** `data`: JSON. */
+  tellMark(label: string, data: unknown): number {
+    return this.tell({ op: 'mark', label, ...(data === undefined ? undefined : { data }) });
+  }
+
   /** open(2) of what is there, symlinks not followed. An opening for reading is told as a read of all of it. */
   open(path: TreePath, flags: number): ServedFile {
     const { world, caller } = this, access = flags & O_ACCMODE, truncates = (flags & constants.O_TRUNC) !== 0;
@@ -164,6 +178,12 @@ export class Served {
   /** The tail of the log goes where durability says. A fault is met by the next call. */
   flush(): void {
     this.world.session.flushUnasked();
+  }
+
+  private tell(body: EventBody): number {
+    const { seq } = this.world.session.append(this.caller.actor, body);
+    this.world.session.publish();
+    return seq;
   }
 
   private spot(path: TreePath): Spot | undefined {

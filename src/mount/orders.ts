@@ -1,0 +1,32 @@
+import type { OverlayOptions } from '../index/options.ts';
+
+/** What a serving thread is started with. */
+export interface ServingOptions {
+  readonly device: number;
+  readonly overlay: Omit<OverlayOptions, 'lower' | 'clock'> & { readonly lower?: readonly string[] };
+  readonly actor: string;
+  readonly exact: boolean;
+  /** The name in the root whose look-up has the thread read its orders. */
+  readonly bell: string;
+  /** `DIRTY` and `STOP` of the loop. */
+  readonly shared: Int32Array<SharedArrayBuffer>;
+}
+
+/** What the main thread asks of the thread that serves. It is read when the bell is rung. */
+export type Order =
+  | { readonly kind: 'processes'; readonly proc: string }
+  | { readonly kind: 'run'; readonly argv: readonly string[]; readonly cwd: string }
+  | { readonly kind: 'exit'; readonly status: number | null; readonly signal: string | null }
+  | { readonly kind: 'mark'; readonly label: string; readonly data: unknown; readonly pid: number | undefined; readonly actor: string | undefined }
+  | { readonly kind: 'flush' };
+
+/** An order with the number that its answer names. */
+export type Numbered = Order & { readonly id: number };
+
+/** What the serving thread says. `seq`: of the event that an order made, else of the last one. */
+export type Word =
+  | { readonly kind: 'open'; readonly seq: number; readonly session: string | undefined }
+  | { readonly kind: 'done'; readonly id: number; readonly seq: number }
+  | { readonly kind: 'refused'; readonly id: number; readonly code: string; readonly reason: string | undefined }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | { readonly kind: 'closed'; readonly seq: number };

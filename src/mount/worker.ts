@@ -1,0 +1,71 @@
+import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
+import { Overlay } from '../index/overlay.ts';
+import { Refusal } from '../index/front-end.ts';
+import { Callers } from './callers.ts';
+import { serveBlocking } from './loop.ts';
+import type { Numbered, Order, ServingOptions, Word } from './orders.ts';
+import { Processes } from './processes.ts';
+import { Server } from './server.ts';
+
+/** The thread that opens the session and serves it until it is unmounted. It reads its orders when the bell is rung. */
+
+const port = parentPort as MessagePort;
+const options = workerData as ServingOptions;
+
+function say(word: Word): void {
+  port.postMessage(word);
+}
+
+function serve(): void {
+  const overlay = Overlay.openSync({ ...options.overlay, actor: options.actor });
+  const { served } = overlay, callers = new Callers(options.actor);
+  const server = new Server(served, callers, {
+    exact: options.exact, reserved: options.bell, woken: () => obeyAll(),
+    failed: (error) => say({ kind: 'failed', error }),
+  });
+  let processes: Processes | undefined;
+
+  function obeyAll(): void {
+    for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) {
+      const order = next.message as Numbered;
+      try {
+        say({ kind: 'done', id: order.id, seq: obey(order) });
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        say({ kind: 'refused', id: order.id, code: error.code, reason: error.reason });
+      }
+    }
+  }
+
+  function obey(order: Order): number {
+    served.acting({ actor: options.actor, uid: 0, gid: 0, process: undefined });
+    switch (order.kind) {
+      case 'processes':
+        processes?.close();
+        callers.know(processes = new Processes(order.proc));
+        break;
+      case 'run': return served.tellRun(order.argv, order.cwd);
+      case 'exit': return served.tellExit(order.status, order.signal);
+      case 'mark': {
+        if (order.actor !== undefined && order.pid !== undefined) callers.assign(order.pid, order.actor);
+        if (order.pid !== undefined) served.acting(callers.ofProcess(order.pid));
+        return served.tellMark(order.label, order.data);
+      }
+      case 'flush': break;
+    }
+    return overlay.head.seq;
+  }
+
+  say({ kind: 'open', seq: overlay.head.seq, session: options.overlay.session });
+  try {
+    serveBlocking(options.device, server, options.shared);
+    server.idle();
+  } finally {
+    processes?.close();
+    const { seq } = overlay.head;
+    overlay.closeSync();
+    say({ kind: 'closed', seq });
+  }
+}
+
+serve();
