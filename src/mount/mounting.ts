@@ -1,0 +1,95 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { closeSync, readdirSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { MachineError, openDevice } from './device.ts';
+import type { ServingOptions } from './orders.ts';
+import { Serving } from './serving.ts';
+
+/** What to mount where. */
+export interface MountOptions {
+  readonly overlay: ServingOptions['overlay'];
+  readonly actor: string;
+  readonly exact: boolean;
+  readonly mountPoint: string;
+}
+
+/** A mount served by a thread of this process. */
+export interface Mounting {
+  /** Resolved with the last event's number when it is unmounted, by whomever, and the session closed. */
+  readonly ended: Promise<number>;
+  readonly faults: readonly unknown[];
+  /** Unmounts. Rejects with what umount(8) says where something is in use. */
+  unmount(): Promise<void>;
+}
+
+/**
+ * Mounts an overlay at a directory, in the mount namespace of this process. Throws `MachineError` where the machine or the
+ * mount point does not allow it, and what opening the session throws.
+ */
+export async function mountOverlay(options: MountOptions): Promise<Mounting> {
+  const where = resolve(options.mountPoint), { root } = options.overlay;
+  demandMountable(where, root === undefined ? undefined : resolve(root));
+  const device = openDevice(), serving = new Serving({ ...options, device });
+  try {
+    await serving.opened;
+    await mount(device, where);
+  } catch (error) {
+    serving.giveUp();
+    closeSync(device);
+    throw error;
+  }
+  const ringer = startRinger(`${where}/${serving.bell}`);
+  serving.ringBy(() => ringer.stdin?.write('\n'));
+  await serving.order({ kind: 'processes', proc: '/proc' });
+  const ended = serving.closed.finally(() => {
+    ringer.stdin?.end();
+    closeSync(device);
+  });
+  ended.catch(() => undefined);
+  return { ended, faults: serving.faults, unmount: async () => call('umount', [where], []) };
+}
+
+/** A mount point is an empty directory, or the root itself. */
+function demandMountable(where: string, root: string | undefined): void {
+  let names: readonly string[];
+  try {
+    if (!statSync(where).isDirectory()) throw new MachineError(`the mount point ${where} is not a directory`);
+    names = readdirSync(where);
+  } catch (error) {
+    if (error instanceof MachineError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    throw new MachineError(code === 'ENOENT' ? `the mount point ${where} does not exist` : `the mount point ${where} cannot be read (${code})`);
+  }
+  if (names.length > 0 && where !== root) throw new MachineError(`the mount point ${where} is not empty`);
+}
+
+async function mount(device: number, where: string): Promise<void> {
+  const mode = statSync(where).mode.toString(8), uid = process.geteuid?.() ?? 0, gid = process.getegid?.() ?? 0;
+  const how = `fd=3,rootmode=${mode},user_id=${uid},group_id=${gid},allow_other,default_permissions`;
+  await call('mount', ['-i', '-n', '-t', 'fuse.palimpsest', '-o', how, 'palimpsest', where], [device]);
+}
+
+/** Runs a program to its end. Rejects with what it said where it fails. `inherited`: descriptors from 3 on. */
+async function call(program: string, args: readonly string[], inherited: readonly number[]): Promise<void> {
+  const child = spawn(program, args, { cwd: '/', env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
+    stdio: ['ignore', 'ignore', 'pipe', ...inherited] });
+  let said = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => said += text);
+  await new Promise<void>((done, failed) => {
+    child.once('error', failed);
+    child.once('close', (status) => status === 0 ? done() : failed(new MachineError(said.trim() || `${program} failed`)));
+  });
+}
+
+/**
+ * A process that looks the bell's name up at each line it gets. This process must not: killed while it waits for its own
+ * answer, it could not go.
+ */
+function startRinger(path: string): ChildProcess {
+  const ringer = spawn('/bin/sh', ['-c', 'while read -r line; do [ -e "$1" ]; done', 'sh', path], {
+    cwd: '/', env: {}, stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  ringer.stdin?.on('error', () => undefined);
+  ringer.unref();
+  return ringer;
+}
