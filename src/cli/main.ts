@@ -11,7 +11,7 @@ if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
 }
 
 function version(): string {
-  // From src/cli and from dist/bin alike.
+  // From src/cli and from dist/bundle alike.
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
   return manifest.version;
 }

@@ -11,6 +11,9 @@ export interface Verb {
 
 /** All verbs, in the order in which help lists them, by heading. */
 export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
+  'Real processes': [
+    { name: 'mount', summary: 'mount the overlay of a directory', load: async () => (await import('./mount.ts')).mount },
+  ],
   'The machine and this program': [
     { name: 'schema', summary: 'print the JSON Schema of the log', load: async () => (await import('./schema.ts')).schema },
   ],

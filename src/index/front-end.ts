@@ -1,8 +1,8 @@
 /** What a shell that is no node:fs builds on: the overlay's own calls, and the words they are made of. */
-export { sameContent, Served, type Caller, type Found, type ServedFile } from '../overlay/served.ts';
+export { sameContent, Served, type Caller, type Found } from '../overlay/served.ts';
 export { type System, type SystemEntry } from '../overlay/system.ts';
-export type { Attr, Fingerprint, NodeType } from '../core/attr.ts';
+export type { Attr, Fingerprint } from '../core/attr.ts';
 export { typeBits } from '../core/attr.ts';
 export type { ProcessInfo } from '../core/event.ts';
-export { fromBytes, toBytes, childOf, type PathName, type TreePath } from '../core/path.ts';
+export { fromBytes, toBytes, type PathName, type TreePath } from '../core/path.ts';
 export { Refusal } from '../core/refusal.ts';

@@ -31,19 +31,14 @@ export const SetAttr = {
 } as const;
 
 export const GETATTR_FH = 1;
-export const WRITE_CACHE = 1;
 export const WRITE_KILL_SUIDGID = 1 << 2;
-export const FOPEN_DIRECT_IO = 1;
 export const FOPEN_KEEP_CACHE = 1 << 1;
 export const RENAME_NOREPLACE = 1;
 export const RENAME_EXCHANGE = 2;
-export const NOTIFY_INVAL_INODE = 2;
-export const NOTIFY_INVAL_ENTRY = 3;
 
 export const REQUEST_HEADER_BYTES = 40;
 export const REPLY_HEADER_BYTES = 16;
 export const ENTRY_BYTES = 128;
-export const ATTR_BYTES = 88;
 
 const HIGH = 2 ** 32;
 
