@@ -40,7 +40,7 @@ export async function mountOverlay(options: MountOptions): Promise<Mounting> {
   }
   const ringer = startRinger(`${where}/${serving.bell}`);
   serving.ringBy(() => ringer.stdin?.write('\n'));
-  await serving.order({ kind: 'processes', proc: '/proc' });
+  await serving.order({ kind: 'processes', proc: '/proc', ringer: ringer.pid ?? 0 });
   const ended = serving.closed.finally(() => {
     ringer.stdin?.end();
     closeSync(device);

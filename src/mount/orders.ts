@@ -14,7 +14,8 @@ export interface ServingOptions {
 
 /** What the main thread asks of the thread that serves. It is read when the bell is rung. */
 export type Order =
-  | { readonly kind: 'processes'; readonly proc: string }
+  /** Where thread ids in requests can be looked up; the one that rings the bell is nobody's. */
+  | { readonly kind: 'processes'; readonly proc: string; readonly ringer: number }
   | { readonly kind: 'run'; readonly argv: readonly string[]; readonly cwd: string }
   | { readonly kind: 'exit'; readonly status: number | null; readonly signal: string | null }
   | { readonly kind: 'mark'; readonly label: string; readonly data: unknown; readonly pid: number | undefined; readonly actor: string | undefined }

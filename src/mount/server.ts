@@ -65,12 +65,18 @@ export class Server {
   private readonly files = new Map<number, OpenFile>();
   private readonly directories = new Map<number, OpenDirectory>();
   private nextDirectory = 1;
+  private ringer: number | undefined = undefined;
 
   constructor(served: Served, callers: Callers, options: ServerOptions) {
     this.served = served;
     this.callers = callers;
     this.options = options;
     this.looks = new Looks(served);
+  }
+
+  /** The thread that rings looks at nothing for its own sake. */
+  knowRinger(thread: number): void {
+    this.ringer = thread;
   }
 
   /** Answers the request of `length` bytes in the buffer. Bytes of the reply; 0 where the kernel wants none. */
@@ -160,7 +166,7 @@ export class Server {
     const caller = this.callers.of(request);
     served.acting(caller);
     const found = served.look(path);
-    this.looks.hold(request.thread, { caller, path, attr: found?.attr });
+    if (request.thread !== this.ringer) this.looks.hold(request.thread, { caller, path, attr: found?.attr });
     if (found === undefined) {
       this.nodes.unnamed(parent, name);
       return this.reply.fail(ENOENT);
@@ -198,7 +204,7 @@ export class Server {
     }
     const found = served.look(path);
     if (found === undefined) return reply.fail(ENOENT);
-    served.tellStat(path, found.attr);
+    if (request.thread !== this.ringer) served.tellStat(path, found.attr);
     this.attributes(found);
     return reply.done();
   }

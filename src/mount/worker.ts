@@ -42,6 +42,7 @@ function serve(): void {
     switch (order.kind) {
       case 'processes':
         processes?.close();
+        server.knowRinger(order.ringer);
         callers.know(processes = new Processes(order.proc));
         break;
       case 'run': return served.tellRun(order.argv, order.cwd);
