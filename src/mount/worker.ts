@@ -20,7 +20,7 @@ function serve(): void {
   const overlay = Overlay.openSync({ ...options.overlay, actor: options.actor });
   const { served } = overlay, callers = new Callers(options.actor);
   const server = new Server(served, callers, {
-    exact: options.exact, reserved: options.bell, woken: () => obeyAll(),
+    exact: options.exact, bell: options.bell, woken: () => obeyAll(),
     failed: (error) => say({ kind: 'failed', error }),
   });
   let processes: Processes | undefined;

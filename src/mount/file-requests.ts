@@ -1,0 +1,77 @@
+import { constants } from 'node:fs';
+import { constants as system } from 'node:os';
+import { sameContent } from '../index/front-end.ts';
+import { dropPrivileges, type Exchange } from './exchange.ts';
+import { FOPEN_KEEP_CACHE, WRITE_KILL_SUIDGID } from './wire.ts';
+
+const { EINVAL, ENOENT, ESTALE } = system.errno;
+
+/** Requests about open files and their bytes. */
+export class FileRequests {
+  private readonly exchange: Exchange;
+
+  constructor(exchange: Exchange) {
+    this.exchange = exchange;
+  }
+
+  open(): number {
+    const { request, reply, served } = this.exchange, node = this.exchange.nodes.get(request.node), path = this.exchange.nodes.pathOf(node);
+    if (path === undefined) return reply.fail(ESTALE);
+    const caller = this.exchange.callers.of(request), flags = request.u32(0);
+    this.exchange.looks.settle(request.thread, (held) => held === path);
+    served.acting(caller);
+    const { fd, print } = served.open(path, flags & ~(constants.O_CREAT | constants.O_EXCL | constants.O_NOCTTY));
+    this.exchange.hold(fd, node, caller);
+    const keep = sameContent(node.pages, print) && (flags & constants.O_TRUNC) === 0;
+    node.pages = print;
+    this.exchange.opened(fd, keep ? FOPEN_KEEP_CACHE : 0);
+    return reply.done();
+  }
+
+  create(): number {
+    const { request, reply, served } = this.exchange, parent = this.exchange.nodes.get(request.node), name = request.name(16);
+    const path = this.exchange.within(parent, name), caller = this.exchange.callers.of(request), flags = request.u32(0);
+    this.exchange.looks.settle(request.thread, (held) => held === path || held === this.exchange.nodes.pathOf(parent));
+    const fd = served.acting(caller).open(served.named(path), (flags & ~constants.O_NOCTTY) | constants.O_CREAT | constants.O_NOFOLLOW, request.u32(4));
+    const found = served.look(path);
+    if (found === undefined) {
+      served.close(fd);
+      return reply.fail(ENOENT);
+    }
+    const node = this.exchange.nodes.lookedUp(parent, name, found.attr);
+    this.exchange.hold(fd, node, caller);
+    this.exchange.entry(node, found);
+    this.exchange.opened(fd, 0);
+    return reply.done();
+  }
+
+  read(): number {
+    const { request, reply, served } = this.exchange, fd = request.u64(0), size = Math.min(request.u32(16), reply.room);
+    reply.length += served.read(fd, reply.buffer, reply.length, size, request.u64(8));
+    return reply.done();
+  }
+
+  write(): number {
+    const { request, reply, served } = this.exchange, fd = request.u64(0), size = request.u32(16), file = this.exchange.files.get(fd);
+    if (file === undefined) return reply.fail(EINVAL);
+    const system = served.acting(this.exchange.callers.of(request, file.caller));
+    reply.u32(system.write(fd, request.rest(40), 0, size, request.u64(8)));
+    if ((request.u32(20) & WRITE_KILL_SUIDGID) !== 0) dropPrivileges(system, fd, undefined);
+    reply.u32(0);
+    return reply.done();
+  }
+
+  release(): number {
+    const fd = this.exchange.request.u64(0), file = this.exchange.files.get(fd);
+    if (file === undefined) return this.exchange.reply.fail(EINVAL);
+    this.exchange.files.delete(fd);
+    file.node.open.delete(fd);
+    this.exchange.served.close(fd);
+    return this.exchange.reply.done();
+  }
+
+  sync(): number {
+    this.exchange.served.sync();
+    return this.exchange.reply.done();
+  }
+}
