@@ -78,9 +78,7 @@ export class HeldWalker implements Walker, HeldTree {
     const name = checkedName(path);
     if (directory.recallsAbsence(name)) return 'absent';
     const stats = lstatSync(join(directory.prefix, name), LOOK);
-    if (stats !== undefined) return attrOf(stats);
-    directory.missed();
-    return 'absent';
+    return stats === undefined ? 'absent' : attrOf(stats);
   }
 
   readlink(path: TreePath): string {
@@ -111,6 +109,7 @@ export class HeldWalker implements Walker, HeldTree {
         if (stats === undefined) return 'absent';
         if (!isRegular(stats)) return attrOf(stats);
         noAtime = !directory.foreign || Number(stats.uid) === this.user;
+        directory.sawFile(name);
       }
       const opened = this.openRegular(directory, there, noAtime);
       if (opened !== undefined) return opened;
@@ -160,7 +159,7 @@ export class HeldWalker implements Walker, HeldTree {
   keeps(names: number): void {
     this.names += names;
     if (this.names <= KEPT_NAMES) return;
-    // Forgetting everything is crude and rare: whoever needs a listing again learns it anew.
+    // Forgetting everything is crude and rare: whoever needs names again learns them anew.
     this.top.forget();
     for (const directory of this.held.values()) directory.forget();
     this.names = Math.max(names, 0);

@@ -2,7 +2,7 @@ import { fstatSync, lstatSync, readlinkSync, statfsSync } from 'node:fs';
 import type { NodeType } from '../core/attr.ts';
 import { Refusal } from '../core/refusal.ts';
 import { codeOf } from './fault.ts';
-import { foldsNames, join, Listing, readEntries, readFewEntries, sortEntries } from './listing.ts';
+import { join, Listing, readEntries, sortEntries } from './listing.ts';
 import type { LowerEntry } from './lower.ts';
 import type { Pooled } from './pool.ts';
 import { EXACT, LOOK } from './stats.ts';
@@ -23,16 +23,9 @@ const CHAIN_DEPTH = 2;
  */
 const RACY_MS = 20;
 
-/**
- * How many looks in a directory before its names are read for their own sake: one for so many bytes of its size, within
- * these bounds. Reading 100 names costs what 20 looks do, so this bets on a directory that is asked again and again.
- */
+/** Looks in a directory whose ctime is too young to be trusted before it is asked again, doubled each time up to the limit. */
 const PATIENCE_LOOKS = 4;
-const PATIENCE_BYTES = 512;
 const PATIENCE_LIMIT = 4096;
-
-/** Names read for their own sake: at most so many in one directory. A directory with more is left alone. */
-const LEARNED_NAMES = 4096;
 
 /** Names kept of a directory that was listed anyway: at most so many. */
 const LISTED_NAMES = 16384;
@@ -115,7 +108,13 @@ export class HeldDirectory implements Pooled {
   /** ctime (ms) by an fstat since the last `inPlace`, if there was one. */
   private ctime = UNKNOWN;
   private kept: Listing | undefined;
-  /** Looks since the names were last read that these would have saved, and the number at which reading them pays. */
+  /**
+   * Names that looks found to be regular files while the ctime was `since`. (To read all names for that costs as much as a look
+   * at each, and most are asked for once.)
+   */
+  private readonly files = new Set<string>();
+  private since = UNKNOWN;
+  /** Looks until the ctime is asked again whether it can be trusted by now. */
   private looks = 0;
   private patience = PATIENCE_LOOKS;
 
@@ -202,39 +201,53 @@ export class HeldDirectory implements Pooled {
   }
 
   /**
-   * What is known from memory of a name in this directory, which the caller has just found in its place;
-   * `undefined`: nothing. After some looks the names are read and kept for as long as the ctime stays.
+   * What is known from memory of a name in this directory, which the caller has just found in its place; `undefined`: nothing.
    */
   recall(name: string): NodeType | 'absent' | undefined {
-    const listing = this.listing() ?? this.learn();
-    return listing === undefined || name.length > REMEMBERED_NAME_UNITS ? undefined : listing.typeOf(name);
+    const listing = this.listing();
+    if (listing !== undefined) return this.told(listing, name);
+    if (!this.files.has(name)) return undefined;
+    if (this.ctimeNow() === this.since) return 'file';
+    this.forget();
+    return undefined;
   }
 
-  /** Whether memory tells that the name is not there. Where it is, its caller looks anyway, so nothing is learned. */
+  /** Whether memory tells that the name is not there. Where it is, its caller looks anyway. */
   recallsAbsence(name: string): boolean {
-    return this.kept?.typeOf(name) === 'absent' && name.length <= REMEMBERED_NAME_UNITS && this.listing() !== undefined;
+    const { kept } = this;
+    return kept !== undefined && this.told(kept, name) === 'absent' && this.listing() !== undefined;
   }
 
-  /** Counts a look that found nothing: the names, once learned, save the next one. */
-  missed(): void {
-    if (this.kept === undefined) this.learn();
+  /** Remembers a name that the caller has just looked at and found to be a regular file. */
+  sawFile(name: string): void {
+    if (!Number.isNaN(this.since)) {
+      if (this.files.has(name)) return;
+      this.files.add(name);
+      this.tree.keeps(1);
+    } else if (--this.looks <= 0) {
+      // From now on: that look was before.
+      const ctime = fstatSync(this.fd).ctimeMs;
+      if (this.identify().steady && this.isSettled(ctime)) this.since = ctime;
+      else this.looks = this.patience = Math.min(2 * this.patience, PATIENCE_LIMIT);
+    }
   }
 
   /** All names by their bytes; from memory where they are known. */
   list(): readonly LowerEntry[] {
     const kept = this.listing();
-    if (kept !== undefined) return kept.sorted();
+    if (kept !== undefined) return kept.entries;
     const before = fstatSync(this.fd);
     const settled = this.identify().steady && this.isSettled(before.ctimeMs);
     const entries = sortEntries(readEntries(this.prefix));
-    if (settled && entries.length <= LISTED_NAMES) this.keep(new Listing(entries, before.ctimeMs, { sorted: true }));
+    if (settled && entries.length <= LISTED_NAMES) this.keep(new Listing(entries, before.ctimeMs));
     return entries;
   }
 
   /** Forgets the names. */
   forget(): void {
-    if (this.kept === undefined) return;
-    this.tree.keeps(-this.kept.entries.length);
+    this.tree.keeps(-this.files.size - (this.kept?.entries.length ?? 0));
+    this.files.clear();
+    this.since = UNKNOWN;
     this.kept = undefined;
   }
 
@@ -244,44 +257,19 @@ export class HeldDirectory implements Pooled {
 
   private listing(): Listing | undefined {
     const kept = this.kept;
-    if (kept === undefined) return undefined;
-    if (Number.isNaN(this.ctime)) this.ctime = fstatSync(this.fd).ctimeMs;
-    if (kept.ctime === this.ctime) return kept;
+    if (kept === undefined || kept.ctime === this.ctimeNow()) return kept;
     this.forget();
-    this.patience = Math.min(2 * this.patience, PATIENCE_LIMIT);
     return undefined;
   }
 
-  /** Reads the names if enough looks have come by for that to pay. */
-  private learn(): Listing | undefined {
-    if (++this.looks < this.patience) return undefined;
-    const before = fstatSync(this.fd);
-    if (!this.identify().steady) {
-      this.patience = Infinity;
-      return undefined;
-    }
-    const worth = Math.min(before.size / PATIENCE_BYTES, PATIENCE_LIMIT);
-    if (this.looks < worth) {
-      this.patience = worth;
-      return undefined;
-    }
-    this.looks = 0;
-    if (!this.isSettled(before.ctimeMs)) return undefined;
-    const entries = this.readFew();
-    if (entries === undefined) this.patience = Infinity;
-    else this.keep(new Listing(entries, before.ctimeMs, { sorted: false }));
-    return this.kept;
+  private ctimeNow(): number {
+    if (Number.isNaN(this.ctime)) this.ctime = fstatSync(this.fd).ctimeMs;
+    return this.ctime;
   }
 
-  private readFew(): LowerEntry[] | undefined {
-    try {
-      const entries = readFewEntries(this.prefix, LEARNED_NAMES);
-      return entries !== undefined && foldsNames(this.prefix, entries) ? undefined : entries;
-    } catch (error) {
-      // One may search a directory and not be allowed to read it; what else there is to say, a look will say.
-      if (codeOf(error) !== 'EACCES') throw error;
-      return undefined;
-    }
+  private told(listing: Listing, name: string): NodeType | 'absent' | undefined {
+    const type = listing.typeOf(name);
+    return type !== 'absent' || (name.length <= REMEMBERED_NAME_UNITS && !listing.folds(this.prefix)) ? type : undefined;
   }
 
   /** Keeps names that were read since the directory had their ctime, unless it has another by now. */

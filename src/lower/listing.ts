@@ -1,4 +1,4 @@
-import { lstatSync, opendirSync, readdirSync } from 'node:fs';
+import { lstatSync, readdirSync } from 'node:fs';
 import type { Dirent } from 'node:fs';
 import type { NodeType } from '../core/attr.ts';
 import { typeOf } from '../core/attr.ts';
@@ -8,26 +8,18 @@ import { codeOf } from './fault.ts';
 import { LOOK } from './stats.ts';
 
 /**
- * Names of one directory as they were at a moment; `ctime` (ms) of the directory tells whether they still
+ * Names of one directory as they were at a moment, by their bytes; `ctime` (ms) of the directory tells whether they still
  * are.
  */
 export class Listing {
-  readonly entries: LowerEntry[];
+  readonly entries: readonly LowerEntry[];
   readonly ctime: number;
   private types: Map<string, NodeType> | undefined;
-  private isSorted: boolean;
+  private folding: boolean | undefined;
 
-  constructor(entries: LowerEntry[], ctime: number, { sorted }: { sorted: boolean }) {
+  constructor(entries: readonly LowerEntry[], ctime: number) {
     this.entries = entries;
     this.ctime = ctime;
-    this.isSorted = sorted;
-  }
-
-  /** The entries by the bytes of their names. */
-  sorted(): readonly LowerEntry[] {
-    if (!this.isSorted) sortEntries(this.entries);
-    this.isSorted = true;
-    return this.entries;
   }
 
   typeOf(name: string): NodeType | 'absent' {
@@ -39,10 +31,29 @@ export class Listing {
     }
     return types.get(name) ?? 'absent';
   }
+
+  /**
+   * Whether the directory, which is known as `directory`, finds names by other spellings than those it lists (ext4 and tmpfs
+   * fold case where a directory says so): then a name that is not listed may be there all the same.
+   */
+  folds(directory: string): boolean {
+    return this.folding ??= this.findsOther(directory);
+  }
+
+  private findsOther(directory: string): boolean {
+    for (const { name } of this.entries) {
+      const upper = name.toUpperCase();
+      const other = upper === name ? name.toLowerCase() : upper;
+      if (this.typeOf(other) === 'absent') return lstatSync(join(directory, other), LOOK) !== undefined;
+    }
+    return false;
+  }
 }
 
 /** Sorts entries by the bytes of their names, in place. UTF-16 order is byte order until surrogates come in. */
 export function sortEntries(entries: LowerEntry[]): LowerEntry[] {
+  // As libuv gives them they are.
+  if (entries.every(({ name }, at) => at === 0 || compareNames((entries[at - 1] as LowerEntry).name, name) < 0)) return entries;
   const plain = !entries.some((entry) => SURROGATE.test(entry.name));
   return entries.sort(plain ? (a, b) => (a.name < b.name ? -1 : 1) : (a, b) => compareNames(a.name, b.name));
 }
@@ -66,36 +77,6 @@ export function readEntries(directory: string | Buffer): LowerEntry[] {
     entries.push({ name: dirent.name, type: typeOfDirent(dirent) });
   }
   return entries;
-}
-
-/** The same, but gives up (`undefined`) once there are more than `limit` names. */
-export function readFewEntries(directory: string | Buffer, limit: number): LowerEntry[] | undefined {
-  const dir = opendirSync(directory, { bufferSize: 256 });
-  try {
-    const entries: LowerEntry[] = [];
-    for (let dirent = dir.readSync(); dirent !== null; dirent = dir.readSync()) {
-      if (entries.length >= limit) return undefined;
-      if (dirent.name.includes('\uFFFD')) return readByLooks(directory);
-      entries.push({ name: dirent.name, type: typeOfDirent(dirent) });
-    }
-    return entries;
-  } finally {
-    dir.closeSync();
-  }
-}
-
-/**
- * Whether the directory finds names by other spellings than those it lists (ext4 and tmpfs fold case where a
- * directory says so): then a name that is not listed may be there all the same.
- */
-export function foldsNames(directory: string | Buffer, entries: readonly LowerEntry[]): boolean {
-  for (const { name } of entries) {
-    const upper = name.toUpperCase();
-    const other = upper === name ? name.toLowerCase() : upper;
-    if (other === name || entries.some((entry) => entry.name === other)) continue;
-    return lstatSync(join(directory, other), LOOK) !== undefined;
-  }
-  return false;
 }
 
 /** A name below `directory`, which ends with a slash. Names that are not UTF-8 make it bytes. */
