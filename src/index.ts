@@ -2,6 +2,8 @@
 export { Overlay, ActorView } from './index/overlay.ts';
 export type { EventFilter } from './index/filter.ts';
 export type { OverlayOptions } from './index/options.ts';
+export { rulesOf, type Effect, type Rule } from './policy/rules.ts';
+export type { Operation } from './overlay/ruling.ts';
 export type { Change, ChangeKind } from './overlay/changes.ts';
 export type { Event, EventBody, Op } from './core/event.ts';
 export { fold, projection } from './core/fold.ts';

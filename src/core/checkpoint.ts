@@ -1,6 +1,6 @@
 import type { NodeType } from './attr.ts';
 import type { Content } from './content.ts';
-import type { LowerBase } from './event.ts';
+import type { LowerBase, RuleRecord } from './event.ts';
 import { emptyExtents, overwrite, slices, truncateTo, type ExtentSource } from './extents.ts';
 import { Names } from './names.ts';
 import { observationsFromJson, observationsToJson } from './recollection.ts';
@@ -17,7 +17,7 @@ import type { Version } from './version.ts';
  *
  * Paths may hold lone surrogates (bytes that are no UTF-8); JSON escapes those, so they survive the way to bytes and back.
  */
-const CHECKPOINT_VERSION = 2;
+const CHECKPOINT_VERSION = 3;
 
 /** A list and no object: a session has a node for each file it changed, and their keys would be half of the text. */
 type NodeJson = [
@@ -52,7 +52,7 @@ type SourceJson = 0 | number[] | [Version, number];
 
 interface StateJson {
   checkpoint: number; seq: number; nextIno: number; root: NodeJson; links: [string, NodeJson][]; bases: [string, LowerBase][];
-  marks: [string, number][]; observations?: unknown;
+  marks: [string, number][]; rules: readonly RuleRecord[]; observations?: unknown;
 }
 
 /** The JSON text of a state without unpublished writes. */
@@ -62,7 +62,7 @@ export function encodeState(state: State): string {
   state.bases.forEach((base, path) => bases.push([path, base]));
   const json: StateJson = {
     checkpoint: CHECKPOINT_VERSION, seq: state.seq, nextIno: state.nextIno, root: nodeJson(state.root), links, bases,
-    marks: [...state.marks],
+    marks: [...state.marks], rules: state.rules,
   };
   return `${JSON.stringify(json).slice(0, -1)},"observations":${observationsToJson(state.observations)}}`;
 }
@@ -76,7 +76,7 @@ export function decodeState(text: string): State | undefined {
     owner, seq: json.seq, nextIno: json.nextIno, root: nodeOf(owner, json.root),
     links: namesOf(owner, json.links, (node) => nodeOf(owner, node)),
     bases: namesOf(owner, json.bases, (base) => base),
-    marks: new Map(json.marks), observations: observationsFromJson(json.observations),
+    marks: new Map(json.marks), rules: json.rules, observations: observationsFromJson(json.observations),
   };
 }
 

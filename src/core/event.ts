@@ -274,12 +274,21 @@ export type ControlBody =
   | { readonly op: 'exit'; readonly status: number | null; readonly signal?: string }
   | { readonly op: 'mark'; readonly label: string; readonly data?: unknown }
   | RefuseBody
+  /** Path rules that hold from here on, in place of those before. */
+  | { readonly op: 'rules'; readonly rules: readonly RuleRecord[] }
   | { readonly op: 'flag'; readonly path: TreePath; readonly via?: string; readonly rule: string; readonly call: string }
   | { readonly op: 'fork'; readonly name: string; readonly session?: string }
   | { readonly op: 'merge'; readonly session: string; readonly seq: number }
   | { readonly op: 'commit'; readonly id: string; readonly changes: number; readonly guard: string; readonly durability: string }
   | { readonly op: 'revert'; readonly id: string }
   | { readonly op: 'seal'; readonly hash: Version };
+
+/** A path rule as it was given: see `policy/rules.ts`. */
+export interface RuleRecord {
+  readonly match: string;
+  readonly effect: string;
+  readonly on?: readonly string[];
+}
 
 /** A call that was told no: of something in the tree, by `rule` where a rule said so, or of a path outside of it. */
 export interface RefuseBody {

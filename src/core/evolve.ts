@@ -30,6 +30,9 @@ export function evolve(state: State, event: Event, held?: Content): Node | undef
     case 'mark':
       state.marks.set(event.label, event.seq);
       return undefined;
+    case 'rules':
+      state.rules = event.rules;
+      return undefined;
     case 'discard':
       discard(state, event.paths);
       return undefined;

@@ -1,4 +1,4 @@
-import type { EventBody, ExtentRecord, FingerprintRecord, LowerBase, Op, ProcessInfo, WriteBody } from './event.ts';
+import type { EventBody, ExtentRecord, FingerprintRecord, LowerBase, Op, ProcessInfo, RuleRecord, WriteBody } from './event.ts';
 import {
   BASE64, BOOLEAN, CorruptEventError, COUNT, INODE, JSON_VALUE, MOMENT, NAME, NANOSECONDS, NODE_TYPE, PATH, PATHS, RANGES,
   SEQ, SEQS, STATUS, STRING, STRINGS, TRUE, VERSION, records,
@@ -152,6 +152,7 @@ const EXTENT = record<ExtentRecord>({
   at: required(COUNT), length: required(COUNT), blob: optional(VERSION), from: optional(COUNT), lower: optional(COUNT),
 });
 const CREATED = record<NonNullable<WriteBody['created']>>({ uid: required(COUNT), gid: required(COUNT), at: optional(NANOSECONDS) });
+const RULE = record<RuleRecord>({ match: required(STRING), effect: required(STRING), on: optional(STRINGS) });
 const PROCESS = record<ProcessInfo>({
   pid: required(COUNT), name: required(STRING), parent: optional(COUNT), inferred: optional(BOOLEAN),
 });
@@ -209,6 +210,7 @@ const BODIES: { readonly [O in Op]: FieldsOf<Extract<EventBody, { op: O }>> } = 
     path: optional(PATH), via: optional(NAME), outside: optional(NAME), call: required(STRING), code: required(STRING),
     rule: optional(STRING),
   },
+  rules: { rules: required(records(RULE)) },
   flag: { ...place, rule: required(STRING), call: required(STRING) },
   fork: { name: required(STRING), session: optional(STRING) },
   merge: { session: required(STRING), seq: required(COUNT) },

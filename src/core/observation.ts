@@ -125,7 +125,7 @@ export function observe(state: Observations, event: Event): void {
       return;
     case 'miss': return see(state, event, absent(event.seq));
     case 'discard': case 'undo': return changed(state, NOBODY, event.seq);
-    case 'run': case 'exit': case 'mark': case 'refuse': case 'flag': case 'fork': case 'merge': case 'commit':
+    case 'run': case 'exit': case 'mark': case 'refuse': case 'flag': case 'rules': case 'fork': case 'merge': case 'commit':
     case 'revert': case 'seal':
       return;
     default:

@@ -1,4 +1,4 @@
-import type { LowerBase } from './event.ts';
+import type { LowerBase, RuleRecord } from './event.ts';
 import { Names } from './names.ts';
 import { initialObservations, type Observations } from './observation.ts';
 import { Owner } from './owner.ts';
@@ -22,6 +22,8 @@ export interface State {
   nextIno: number;
   observations: Observations;
   marks: Map<string, number>;
+  /** The path rules that hold. */
+  rules: readonly RuleRecord[];
 }
 
 /** Nothing has happened yet: all is as the lower has it. */
@@ -29,7 +31,7 @@ export function initialState(): State {
   const owner = new Owner();
   return {
     owner, seq: 0, root: passThrough(owner, ROOT), links: new Names(owner), bases: new Names(owner),
-    nextIno: FIRST_INO, observations: initialObservations(), marks: new Map(),
+    nextIno: FIRST_INO, observations: initialObservations(), marks: new Map(), rules: [],
   };
 }
 

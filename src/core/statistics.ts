@@ -72,7 +72,7 @@ function columnOf(event: Event): keyof Counts | undefined {
     case 'write': case 'truncate': case 'mkdir': case 'mknod': case 'symlink': case 'link': case 'rename': case 'delete':
     case 'chmod': case 'chown': case 'utimes': case 'setxattr': case 'removexattr': case 'discard': case 'undo':
       return 'mutations';
-    case 'run': case 'exit': case 'mark': case 'fork': case 'merge': case 'commit': case 'revert': case 'seal':
+    case 'run': case 'exit': case 'mark': case 'rules': case 'fork': case 'merge': case 'commit': case 'revert': case 'seal':
       return undefined;
     default: return unreachable(event);
   }

@@ -1,4 +1,4 @@
-import picomatch from 'picomatch';
+import { compileGlob } from '../policy/glob.ts';
 import type { Event, Op } from '../core/event.ts';
 
 /** Which events to give; several conditions are all to hold. */
@@ -20,7 +20,7 @@ export function eventMatcher(filter: EventFilter): (event: Event) => boolean {
   }
   const { actor, from = 0, to = Infinity } = filter;
   const ops = filter.op === undefined ? undefined : new Set<string>(typeof filter.op === 'string' ? [filter.op] : filter.op);
-  const matches = filter.path === undefined ? undefined : picomatch(filter.path, { dot: true });
+  const matches = filter.path === undefined ? undefined : compileGlob(filter.path).matches;
   return (event) => event.seq >= from && event.seq <= to && (actor === undefined || event.actor === actor) &&
     (ops === undefined || ops.has(event.op)) && (matches === undefined || pathsOf(event).some((path) => matches(path)));
 }

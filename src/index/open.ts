@@ -1,6 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import picomatch from 'picomatch';
 import { nanoid } from 'nanoid';
 import { decodeState, encodeState } from '../core/checkpoint.ts';
 import { ROOT, type TreePath } from '../core/path.ts';
@@ -28,18 +27,21 @@ import { glance } from '../store/glance.ts';
 import { createMemoryStore, openDirectoryStore } from '../store/open.ts';
 import type { Header } from '../core/format.ts';
 import type { Store } from '../store/store.ts';
+import { anyOf } from '../policy/glob.ts';
+import { Rules, sameRules, type Rule } from '../policy/rules.ts';
+import { Gate } from '../overlay/gate.ts';
 import type { OverlayOptions } from './options.ts';
 
 /** Puts an overlay's parts together. Throws what the lower or the session directory throws; nothing is left open then. */
-export function openWorld(asked: OverlayOptions): World {
-  const options = withLower(asked);
+export function openWorld(given: OverlayOptions): World {
+  const options = withLower(given), asked = options.rules && new Rules(options.rules);
   const lower = openLower(options);
   let store: Store | undefined;
   try {
     demandApart(options);
     const clock = new Clock(options.clock);
     store = openStore(options, lower, clock);
-    return assemble(options, lower, store, clock);
+    return assemble(options, { lower, store, clock, asked });
   } catch (error) {
     store?.close();
     lower.close();
@@ -79,7 +81,15 @@ function openStore(options: OverlayOptions, lower: Lower, clock: Clock): Store {
   return openDirectoryStore({ directory, header, limits, durability: options.durability ?? 'flush' });
 }
 
-function assemble(options: OverlayOptions, lower: Lower, store: Store, clock: Clock): World {
+interface Parts {
+  readonly lower: Lower;
+  readonly store: Store;
+  readonly clock: Clock;
+  /** The rules that were asked for; without, those that the session has hold. */
+  readonly asked: Rules | undefined;
+}
+
+function assemble(options: OverlayOptions, { lower, store, clock, asked }: Parts): World {
   const state = restore(store), versions = new LowerVersions(), credentials = Credentials.ofProcess();
   const isRedacted = matcher(options.redact);
   const contents = new Contents({ store, lower, versions, isRedacted, now: () => clock.now() });
@@ -90,12 +100,15 @@ function assemble(options: OverlayOptions, lower: Lower, store: Store, clock: Cl
   const session = new Session({
     state, store, clock, durability, settle: contents.settle, checkpoint: encodeState, readOnly: options.readOnly === true,
   });
-  const mounts = mountsOf(options);
+  const mounts = mountsOf(options), recorder = new Recorder(session);
+  const rules = asked ?? new Rules(state.rules as readonly Rule[]);
+  if (options.readOnly !== true && !sameRules(rules.list, state.rules)) session.append(options.actor ?? 'main', { op: 'rules', rules: rules.list });
+  const gate = rules.list.length === 0 ? undefined : new Gate({ rules, lower, recorder });
   return new World({
     session, lower, contents, attributes, versions, credentials,
-    walker: new Walker({ state, lower, credentials, mounts }),
-    recorder: new Recorder(session), inodes: new OpenInodes(), descriptors: new Descriptors(),
-    watchers: new Watchers({ state, lower }), outside: new OutsideFs({ access: options.outside ?? 'deny', mounts }),
+    walker: new Walker({ state, lower, credentials, mounts, gate }),
+    recorder, gate, inodes: new OpenInodes(), descriptors: new Descriptors(),
+    watchers: new Watchers({ state, lower, gate }), outside: new OutsideFs({ access: options.outside ?? 'deny', mounts }),
   });
 }
 
@@ -139,5 +152,5 @@ function demandApart({ root, lower, session }: OverlayOptions): void {
 
 function matcher(globs: readonly string[] | undefined): (path: TreePath) => boolean {
   if (globs === undefined || globs.length === 0) return () => false;
-  return picomatch([...globs], { dot: true });
+  return anyOf(globs);
 }

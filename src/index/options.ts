@@ -1,4 +1,5 @@
 import type { Durability } from '../store/store.ts';
+import type { Rule } from '../policy/rules.ts';
 import type { FsShape } from '../lower/shaped.ts';
 
 /** Options of `Overlay.open`; see the fields. Anything else is refused by name. */
@@ -29,6 +30,11 @@ export interface OverlayOptions {
   readonly limits?: { readonly logBytes?: number; readonly blobBytes?: number };
   /** Globs of paths whose contents are never stored, only their digests. */
   readonly redact?: readonly string[];
+  /**
+   * Path rules: what may be touched, seen or found at all: see `Rule`. They stay with the session until it is opened with
+   * others; `[]` takes them off.
+   */
+  readonly rules?: readonly Rule[];
   /** Wall clock in ms since 1970. */
   readonly clock?: () => number;
 }
@@ -49,6 +55,7 @@ const CHECKS: Record<keyof OverlayOptions, (value: unknown) => string | undefine
   durability: (value) => DURABILITIES.includes(value) ? undefined : "'memory', 'flush', 'write' or 'fsync'",
   limits: (value) => isLimits(value) ? undefined : '{ logBytes, blobBytes } with positive numbers',
   redact: (value) => Array.isArray(value) && value.every((entry) => typeof entry === 'string') ? undefined : 'a list of globs',
+  rules: (value) => Array.isArray(value) ? undefined : 'a list of { match, on, effect }',
   clock: (value) => typeof value === 'function' ? undefined : 'a function',
 };
 

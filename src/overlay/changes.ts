@@ -68,7 +68,7 @@ export class Changes {
     for (const origin of changes.kept.keys()) changes.moved.delete(origin);
     if (root.ino !== undefined) changes.compare(ROOT, root, ROOT, true, undefined);
     changes.visit(root, ROOT);
-    return changes.rows.sort((a, b) => compareNames(a.path, b.path));
+    return changes.shown().sort((a, b) => compareNames(a.path, b.path));
   }
 
   /** `sha256:…` over all rows: the same changes, made in any order, give the same. */
@@ -80,6 +80,13 @@ export class Changes {
       hash.update(toBytes(JSON.stringify(row) + '\n'));
     }
     return ('sha256:' + hash.digest('hex')) as Version;
+  }
+
+  /** Rows about what a rule hides are nobody's to see, and nobody's to publish. */
+  private shown(): Change[] {
+    const { gate } = this.world;
+    if (gate === undefined) return this.rows;
+    return this.rows.filter(({ path, from }) => gate.hidesName(path, undefined) === undefined && (from === undefined || gate.hidesName(from, undefined) === undefined));
   }
 
   private findMoved(directory: Node, path: TreePath): void {

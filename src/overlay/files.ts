@@ -16,8 +16,10 @@ import { PendingWrite, WHOLE_BYTES } from './pending-write.ts';
 import { READ, WRITE } from './permission.ts';
 import { viaField, type Observed } from './recorder.ts';
 import { changedBelow, notFound } from './refusals.ts';
+import { LISTS, MAKES, operationsOf, READS, WRITES, type Operation } from './ruling.ts';
 import { spotType, type Look, type Spot } from './spot.ts';
 import { O_ACCMODE } from './system.ts';
+import type { Walker } from './walker.ts';
 import { HASHED_BASE_BYTES, readThrough, spotOf, type World } from './world.ts';
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_TRUNC, O_RDONLY, O_WRONLY, S_IFREG } = constants;
@@ -26,9 +28,11 @@ const MAX_FILE_BYTES = Number.MAX_SAFE_INTEGER;
 /** Files up to this size are read whole in one go where a whole file is asked for. */
 const SLURP_BYTES = 1024 * 1024;
 const APPEND_FLAGS = O_WRONLY | O_CREAT | O_APPEND;
+const WHOLE_FILE_FLAGS = O_WRONLY | O_CREAT | O_TRUNC;
 /** Ends in a slash, `.` or `..`. */
 const NO_FILE_NAME = /(?:\/|(?:^|\/)\.{1,2})$/;
-const WHOLE_FILE_FLAGS = O_WRONLY | O_CREAT | O_TRUNC;
+
+type Glance = NonNullable<ReturnType<Walker['glance']>>;
 
 /** What opening, and changing the content of, regular files means to the overlay. */
 export class Files {
@@ -43,13 +47,10 @@ export class Files {
     const exclusive = (flags & O_CREAT) !== 0 && (flags & O_EXCL) !== 0;
     const creates = (flags & O_CREAT) !== 0;
     if (creates) this.demandFileName(actor, path, { exclusive });
-    const look = this.world.walker.look(path, { follow: (flags & O_NOFOLLOW) === 0 && !exclusive, creates });
+    const look = this.world.look(actor, path, 'open', { follow: (flags & O_NOFOLLOW) === 0 && !exclusive, creates });
     if (look.kind === 'outside') return outside(look.outside);
     if (look.kind === 'missing') {
-      if (!creates) {
-        this.world.recorder.miss(actor, { path: look.missing.path, via: look.via }, 'open');
-        throw notFound();
-      }
+      if (!creates) throw this.world.missed(actor, look, operationsOf(flags), 'open');
       if (look.missing.directoryOnly && look.missing.parent !== undefined) throw new Refusal('EISDIR');
       if ((flags & O_DIRECTORY) !== 0) throw new Refusal('EINVAL');
       return this.describe(actor, this.create(actor, look, mode, PendingWrite.whole(new Uint8Array(0))), look.via, flags);
@@ -66,22 +67,26 @@ export class Files {
    */
   readFile(actor: string, path: PathName, limit: number): Uint8Array | undefined {
     const { world } = this, glance = world.credentials.isRoot ? world.walker.glance(path) : undefined;
-    if (glance?.node?.type === 'file') return this.readNode(actor, glance.node, { path: glance.path, via: undefined }, limit);
+    if (glance?.node?.type === 'file') {
+      this.demandGlanced(actor, glance, READS);
+      return this.readNode(actor, glance.node, { path: glance.path, via: undefined }, limit);
+    }
     if (glance?.origin !== undefined) {
+      const at = { path: glance.path, via: undefined, origin: glance.origin };
       const found = world.lower.slurp(glance.origin, SLURP_BYTES);
       if (typeof found === 'object' && 'kind' in found) {
-        const at = { path: glance.path, via: undefined, origin: glance.origin };
-        if (found.attr.nlink === 1 || world.state.links.size === 0) return this.readLower(actor, at, found, limit);
+        if (found.attr.nlink === 1 || (world.state.links.size === 0 && world.gate === undefined)) {
+          this.demandGlanced(actor, glance, READS, found);
+          return this.readLower(actor, at, found, limit);
+        }
         if (found.kind === 'open') found.close();
       }
     }
-    const look = world.walker.look(path, { follow: true });
+    const look = world.look(actor, path, 'open', { follow: true });
     if (look.kind === 'outside') return undefined;
-    if (look.kind === 'missing') {
-      world.recorder.miss(actor, { path: look.missing.path, via: look.via }, 'open');
-      throw notFound();
-    }
+    if (look.kind === 'missing') throw world.missed(actor, look, READS, 'open');
     const { spot } = look, at = { path: spot.path, via: look.via };
+    world.gate?.demand(actor, at, spot, READS, 'open');
     world.credentials.demand(spot, READ);
     this.demandRegular(spot);
     if (spot.node === undefined) return this.readLower(actor, { ...at, origin: spot.origin as TreePath }, undefined, limit);
@@ -94,7 +99,7 @@ export class Files {
     const exclusive = (flags & O_EXCL) !== 0;
     if ((flags & ~O_EXCL) !== WHOLE_FILE_FLAGS) return 'not plain';
     this.demandFileName(actor, path, { exclusive });
-    const look = this.world.walker.look(path, { follow: !exclusive, creates: true });
+    const look = this.world.look(actor, path, 'open', { follow: !exclusive, creates: true });
     if (look.kind === 'outside') return 'not plain';
     const write = (): PendingWrite => PendingWrite.whole(copyOf(bytes));
     if (look.kind === 'missing') {
@@ -104,9 +109,10 @@ export class Files {
       return 'done';
     }
     if (exclusive) throw new Refusal('EEXIST');
-    const { spot } = look;
+    const { spot } = look, at = { path: spot.path, via: look.via };
+    this.world.gate?.demand(actor, at, spot, WRITES, 'open');
     this.demandWritableFile(spot);
-    this.replace(actor, spot, { path: spot.path, via: look.via }, write());
+    this.replace(actor, spot, at, write());
     return 'done';
   }
 
@@ -120,6 +126,7 @@ export class Files {
     if (glance.origin !== undefined) return this.appendToLower(actor, { path: glance.path, origin: glance.origin }, bytes);
     const pending = glance.node && world.session.pendingWrite(actor, glance.node, glance.path);
     if (pending === undefined || pending.size + bytes.length > MAX_FILE_BYTES) return false;
+    this.demandGlanced(actor, glance, WRITES);
     world.session.demandRoom(bytes.length);
     pending.put(pending.size, bytes);
     world.session.grow(world.session.clock.nanoseconds());
@@ -134,6 +141,7 @@ export class Files {
       if (found.kind === 'open') found.close();
       return false;
     }
+    this.demandGlanced(actor, { path, node: undefined, origin }, WRITES);
     const { attr } = found, version = world.contents.versionOfBytes(origin, attr, found.bytes), mtime = world.now();
     const write = attr.size <= WHOLE_BYTES ? PendingWrite.whole(found.bytes) : PendingWrite.over(lowerExtents(attr.size));
     write.secret = world.contents.isSecretOrigin(origin);
@@ -141,6 +149,19 @@ export class Files {
     this.appendFirst(actor, { path, node: undefined, origin, attr }, { path, via: undefined }, write, version, mtime);
     world.watchers.changed(path);
     return true;
+  }
+
+  /** Asks the rules about what a glance found; `found`: the lower file, which is closed where they deny. */
+  private demandGlanced(actor: string, glance: Glance, does: readonly Operation[], found?: ReturnType<Lower['slurp']>): void {
+    const { gate } = this.world, { path, node } = glance;
+    if (gate === undefined) return;
+    const spot: Spot = { path, node, origin: node?.origin ?? glance.origin, attr: undefined };
+    try {
+      gate.demand(actor, { path, via: undefined }, spot, does, 'open');
+    } catch (error) {
+      if (typeof found === 'object' && 'kind' in found && found.kind === 'open') found.close();
+      throw error;
+    }
   }
 
   /** Changes the size of what `target` is; what is gained is zeros. */
@@ -253,7 +274,7 @@ export class Files {
   }
 
   private nameNew(actor: string, look: Look & { kind: 'missing' }, mode: number, write: PendingWrite): void {
-    const { world } = this, { missing, at } = world.vacant(actor, look, 'open');
+    const { world } = this, { missing, at } = world.vacant(actor, look, MAKES, 'open');
     world.mutate(actor, {
       op: 'write', path: at.path, ...viaField(at), size: write.size, mode: S_IFREG | (mode & ~world.credentials.umask & 0o7777),
       ino: world.state.nextIno, created: world.ownerIn(missing.parent), mtime: world.now(),
@@ -263,6 +284,7 @@ export class Files {
 
   private openSpot(actor: string, spot: Spot, at: Observed, flags: number): OpenInode {
     const { world } = this, type = spotType(spot);
+    this.world.gate?.demand(actor, at, spot, type === 'directory' ? LISTS : operationsOf(flags), 'open');
     const truncates = (flags & O_TRUNC) !== 0;
     const writes = (flags & O_ACCMODE) !== O_RDONLY || truncates, reads = (flags & O_ACCMODE) !== O_WRONLY;
     if (type === 'symlink') throw new Refusal((flags & O_DIRECTORY) !== 0 ? 'ENOTDIR' : 'ELOOP');
@@ -312,11 +334,10 @@ export class Files {
   /** Throws EISDIR where a path ends in no name, so that only a directory can be meant; first its directory has to be there. */
   demandFileName(actor: string, path: PathName, { exclusive }: { exclusive: boolean }): void {
     if (!NO_FILE_NAME.test(path)) return;
-    const look = this.world.walker.lookParent(path);
+    const look = this.world.lookParent(actor, path, 'open');
     if (look.kind === 'outside') return;
     if (look.kind !== 'missing') throw new Refusal(exclusive && look.kind === 'special' && !look.slash ? 'EEXIST' : 'EISDIR');
-    this.world.recorder.miss(actor, { path: look.missing.path, via: look.via }, 'open');
-    throw notFound();
+    throw this.world.missed(actor, look, MAKES, 'open');
   }
 
   private demandRegular(spot: Spot): void {

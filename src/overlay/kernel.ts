@@ -11,6 +11,7 @@ import { Namespace } from './namespace.ts';
 import { Reading, lowerFileOf } from './reading.ts';
 import type { Observed } from './recorder.ts';
 import { notFound, outsideTree } from './refusals.ts';
+import { ALTERS, READS, STATS } from './ruling.ts';
 import { spotType, type Look, type Spot } from './spot.ts';
 import { FIRST_DESCRIPTOR, type System, type SystemEntry, type WatchListener } from './system.ts';
 import { spotOf, type World } from './world.ts';
@@ -101,17 +102,17 @@ export class Kernel implements System {
   }
 
   fchmod(fd: number, mode: number): void {
-    const { spot, at, unlinked } = this.held(fd);
+    const { spot, at, unlinked } = this.held(fd, 'fchmod');
     this.metadata.chmod(this.actor, spot, at, mode, unlinked);
   }
 
   fchown(fd: number, uid: number, gid: number): void {
-    const { spot, at, unlinked } = this.held(fd);
+    const { spot, at, unlinked } = this.held(fd, 'fchown');
     this.metadata.chown(this.actor, spot, at, uid, gid, unlinked);
   }
 
   futimes(fd: number, atime: bigint, mtime: bigint): void {
-    const { spot, at, unlinked } = this.held(fd);
+    const { spot, at, unlinked } = this.held(fd, 'futime');
     this.metadata.utimes(this.actor, spot, at, atime, mtime, unlinked);
   }
 
@@ -167,7 +168,7 @@ export class Kernel implements System {
   }
 
   mustStat(path: PathName, options: { follow: boolean; repeated?: boolean }): Attr {
-    const look = this.world.walker.look(path, options), call = options.follow ? 'stat' : 'lstat';
+    const call = options.follow ? 'stat' : 'lstat', look = this.world.look(this.actor, path, call, options);
     if (look.kind === 'outside') {
       const attr = this.world.beyond(this.actor, look.outside, call, (outside) => outside.stat(look.outside, options));
       if (attr === undefined) throw notFound();
@@ -178,6 +179,7 @@ export class Kernel implements System {
       if (attr !== undefined) return attr;
     }
     if (look.kind === 'missing') throw notFound();
+    if (this.isDenied(look.spot)) throw new Refusal('EACCES', { fsCode: 'FS_PERMISSION_DENIED' });
     return this.world.attributes.of(look.spot);
   }
 
@@ -191,11 +193,11 @@ export class Kernel implements System {
   }
 
   access(path: PathName, mode: number): void {
-    const look = this.world.walker.look(path, { follow: true });
+    const look = this.world.look(this.actor, path, 'access', { follow: true });
     if (look.kind === 'outside') {
       return this.world.beyond(this.actor, look.outside, 'access', (outside) => outside.access(look.outside, mode));
     }
-    if (look.kind === 'spot') this.metadata.access(look.spot, mode);
+    if (look.kind === 'spot') this.demandAccess(look.spot, look.via, mode);
     if (this.attrOf(look, 'access') === undefined) throw notFound();
   }
 
@@ -205,10 +207,11 @@ export class Kernel implements System {
   }
 
   readlink(path: PathName): string {
-    const look = this.world.walker.look(path, { follow: false });
+    const look = this.world.look(this.actor, path, 'readlink', { follow: false });
     if (look.kind === 'outside') return this.world.beyond(this.actor, look.outside, 'readlink', (outside) => outside.readlink(look.outside));
-    if (look.kind === 'missing') throw this.missed(look, 'readlink');
+    if (look.kind === 'missing') throw this.world.missed(this.actor, look, READS, 'readlink');
     const { spot } = look;
+    this.world.gate?.demand(this.actor, { path: spot.path, via: look.via }, spot, READS, 'readlink');
     if (spotType(spot) !== 'symlink') throw new Refusal('EINVAL');
     const target = spot.node?.target ?? this.world.lower.readlink(originOf(spot) as TreePath);
     this.world.recorder.readlink(this.actor, { path: spot.path, via: look.via }, target);
@@ -216,16 +219,17 @@ export class Kernel implements System {
   }
 
   realpath(path: PathName): string {
-    const look = this.world.walker.look(path, { follow: true });
+    const look = this.world.look(this.actor, path, 'realpath', { follow: true });
     if (look.kind === 'outside') return this.world.beyond(this.actor, look.outside, 'realpath', (outside) => outside.realpath(look.outside));
     if (this.attrOf(look, 'realpath') === undefined || look.kind !== 'spot') throw notFound();
     return this.world.walker.seenAs(look.spot.path);
   }
 
   statfs(path: PathName): LowerStatFs {
-    const look = this.world.walker.look(path, { follow: true });
+    const look = this.world.look(this.actor, path, 'statfs', { follow: true });
     if (look.kind === 'outside') return this.world.beyond(this.actor, look.outside, 'statfs', (outside) => outside.statfs(look.outside));
-    if (look.kind === 'missing') throw this.missed(look, 'statfs');
+    if (look.kind === 'missing') throw this.world.missed(this.actor, look, STATS, 'statfs');
+    this.world.gate?.demand(this.actor, { path: look.spot.path, via: look.via }, look.spot, STATS, 'statfs');
     return this.world.lower.statfs();
   }
 
@@ -267,28 +271,29 @@ export class Kernel implements System {
   }
 
   chmod(path: PathName, mode: number, options: { follow: boolean }): void {
-    const { spot, at } = this.world.must(this.actor, path, 'chmod', options);
+    const { spot, at } = this.world.must(this.actor, path, 'chmod', { ...options, does: ALTERS });
     this.metadata.chmod(this.actor, spot, at, mode, false);
   }
 
   chown(path: PathName, uid: number, gid: number, options: { follow: boolean }): void {
-    const { spot, at } = this.world.must(this.actor, path, options.follow ? 'chown' : 'lchown', options);
+    const { spot, at } = this.world.must(this.actor, path, options.follow ? 'chown' : 'lchown', { ...options, does: ALTERS });
     this.metadata.chown(this.actor, spot, at, uid, gid, false);
   }
 
   utimes(path: PathName, atime: bigint, mtime: bigint, options: { follow: boolean }): void {
-    const { spot, at } = this.world.must(this.actor, path, options.follow ? 'utime' : 'lutime', options);
+    const { spot, at } = this.world.must(this.actor, path, options.follow ? 'utime' : 'lutime', { ...options, does: ALTERS });
     this.metadata.utimes(this.actor, spot, at, atime, mtime, false);
   }
 
   watch(
     path: PathName, options: { recursive: boolean }, changed: WatchListener, failed?: (fault: unknown) => void,
   ): { close(): void } {
-    const look = this.world.walker.look(path, { follow: true });
+    const look = this.world.look(this.actor, path, 'watch', { follow: true });
     if (look.kind === 'outside') {
       return this.world.beyond(this.actor, look.outside, 'watch', (outside) => outside.watch(look.outside, options, changed));
     }
-    if (look.kind === 'missing') throw this.missed(look, 'watch');
+    if (look.kind === 'missing') throw this.world.missed(this.actor, look, STATS, 'watch');
+    this.world.gate?.demand(this.actor, { path: look.spot.path, via: look.via }, look.spot, STATS, 'watch');
     const { spot } = look, origin = spot.node?.opaque === true ? undefined : originOf(spot);
     const isDirectory = spotType(spot) === 'directory';
     return this.world.watchers.watch(spot.path, origin, { ...options, isDirectory }, { changed, failed });
@@ -350,13 +355,15 @@ export class Kernel implements System {
     return found instanceof Node ? { ...spot, node: found } : spot;
   }
 
-  private held(fd: number): { spot: Spot; at: Observed; unlinked: boolean } {
+  /** `call`: one that changes attributes, which rules may deny; what was opened for writing may be written. */
+  private held(fd: number, call?: string): { spot: Spot; at: Observed; unlinked: boolean } {
     if (this.isReal(fd)) throw outsideTree();
     const { inode, via } = this.descriptor(fd);
     // A lower file that has lost its last name becomes a node of its own before it changes.
     if (inode.unlinked && inode.node === undefined) this.files.orphan(inode);
-    const spot = this.spotOf(inode);
-    return { spot, at: { path: spot.path, via }, unlinked: inode.unlinked };
+    const spot = this.spotOf(inode), at = { path: spot.path, via };
+    if (call !== undefined) this.world.gate?.demand(this.actor, at, spot, ALTERS, call);
+    return { spot, at, unlinked: inode.unlinked };
   }
 
   private directoryAttr(origin: TreePath | undefined, opened: Attr): Attr {
@@ -366,7 +373,7 @@ export class Kernel implements System {
 
   private statAt(path: PathName, options: { follow: boolean; call: string }): Attr | undefined {
     if (path === '') return undefined;
-    const look = this.world.walker.look(path, options);
+    const look = this.world.look(this.actor, path, options.call, options);
     if (look.kind === 'outside') {
       return this.world.beyond(this.actor, look.outside, options.call, (outside) => outside.stat(look.outside, options));
     }
@@ -376,9 +383,10 @@ export class Kernel implements System {
   /** Attributes of what is there, recorded as a stat; `undefined` where nothing is, recorded as a miss. */
   private attrOf(look: Exclude<Look, { kind: 'outside' }>, call: string): Attr | undefined {
     if (look.kind === 'missing') {
-      this.world.recorder.miss(this.actor, { path: look.missing.path, via: look.via }, call);
+      this.world.missed(this.actor, look, STATS, call);
       return undefined;
     }
+    this.world.gate?.demand(this.actor, { path: look.spot.path, via: look.via }, look.spot, STATS, call);
     const attr = this.world.attributes.of(look.spot);
     this.world.recorder.stat(this.actor, { path: look.spot.path, via: look.via }, attr);
     return attr;
@@ -386,16 +394,25 @@ export class Kernel implements System {
 
   /** Whether a look repeated on a timer shows something else than the last one did: only then is it worth an event. */
   private isNews(path: PathName, look: Exclude<Look, { kind: 'outside' }>): boolean {
-    const attr = look.kind === 'spot' ? this.world.attributes.of(look.spot) : undefined;
+    const attr = look.kind === 'spot' && !this.isDenied(look.spot) ? this.world.attributes.of(look.spot) : undefined;
     const last = this.repeated.get(path);
     this.repeated.set(path, attr ?? 'nothing');
     if (last === undefined || attr === undefined || last === 'nothing') return last !== (attr ?? 'nothing');
     return !sameFingerprint(last, attr) || last.mode !== attr.mode;
   }
 
-  private missed(look: Look & { kind: 'missing' }, call: string): Refusal {
-    this.world.recorder.miss(this.actor, { path: look.missing.path, via: look.via }, call);
-    return notFound();
+  /** access(2) asks for what may be done later, which rules may deny; done it is not. */
+  private demandAccess(spot: Spot, via: string | undefined, mode: number): void {
+    const { gate } = this.world;
+    for (const operation of ['read', 'write'] as const) {
+      const wanted = (mode & (operation === 'read' ? constants.R_OK : constants.W_OK)) !== 0;
+      if (wanted && gate?.denies(spot, operation) === true) gate.demand(this.actor, { path: spot.path, via }, spot, [operation], 'access');
+    }
+    this.metadata.access(spot, mode);
+  }
+
+  private isDenied(spot: Spot): boolean {
+    return this.world.gate?.denies(spot, 'stat') === true;
   }
 
   private readAll(fd: number): Uint8Array {

@@ -1,26 +1,32 @@
 import { S_IFMT, typeBits, typeOf } from '../core/attr.ts';
 import { byteLength, childOf, isWithin, PATH_MAX_BYTES, type PathName, type TreePath } from '../core/path.ts';
 import { Refusal, type ErrnoCode } from '../core/refusal.ts';
-import { WHITEOUT } from '../core/tree.ts';
-import { sortEntries } from '../lower/listing.ts';
-import { originOf, inodeRecord } from './attributes.ts';
+import { inodeRecord } from './attributes.ts';
+import type { Gate } from './gate.ts';
 import { versionOfList } from './hash.ts';
 import { READ, WRITE } from './permission.ts';
 import { viaField, type Observed } from './recorder.ts';
 import { notFound } from './refusals.ts';
+import { CREATES, DELETES, LINKS, LISTS, MAKES, RENAMES, REPLACES, type Operation } from './ruling.ts';
+import { Sieve } from './sieve.ts';
 import { spotType, type Missing, type ParentLook, type Spot } from './spot.ts';
 import type { SystemEntry } from './system.ts';
 import type { World } from './world.ts';
-import { nodeOf } from '../core/state.ts';
 
 type Named = ParentLook & { kind: 'parent' };
+
+/** Of a name whose directory is not there: it could neither come nor go. */
+const NAMES: readonly Operation[] = ['create', 'delete'];
 
 /** Names: what comes, goes and moves, and what a directory lists. */
 export class Namespace {
   private readonly world: World;
 
+  private readonly sieve: Sieve | undefined;
+
   constructor(world: World) {
     this.world = world;
+    this.sieve = world.gate && new Sieve(world, world.gate);
   }
 
   mkdir(actor: string, path: PathName, mode: number): void {
@@ -58,9 +64,10 @@ export class Namespace {
   }
 
   link(actor: string, from: PathName, to: PathName): void {
-    const { world } = this, { spot, at } = world.must(actor, from, 'link', { follow: false });
+    const { world } = this, { spot, at } = world.must(actor, from, 'link', { follow: false, does: LINKS });
     const target = this.vacancy(actor, to, 'link', { directory: false }).at;
     if (spotType(spot) === 'directory') throw new Refusal('EPERM');
+    this.sieve?.demandMovable(actor, spot, target.path, 'link');
     const attr = world.attributes.of(spot), lower = world.base(spot);
     world.mutate(actor, {
       op: 'link', path: spot.path, ...viaField(at), to: target.path,
@@ -73,7 +80,7 @@ export class Namespace {
 
   unlink(actor: string, path: PathName): void {
     const { world } = this, named = this.named(actor, path, 'unlink', { special: { '/': 'EISDIR', '.': 'EISDIR', '..': 'EISDIR' } });
-    const { spot, at } = this.present(actor, named, 'unlink');
+    const { spot, at } = this.present(actor, named, DELETES, 'unlink');
     const isDirectory = spotType(spot) === 'directory';
     if (named.slash) throw new Refusal(isDirectory ? 'EISDIR' : 'ENOTDIR');
     this.demandRemovable(named.parent, spot);
@@ -84,27 +91,28 @@ export class Namespace {
 
   rmdir(actor: string, path: PathName): void {
     const { world } = this, named = this.named(actor, path, 'rmdir', { special: { '/': 'EBUSY', '.': 'EINVAL', '..': 'ENOTEMPTY' } });
-    const { spot, at } = this.present(actor, named, 'rmdir');
+    const { spot, at } = this.present(actor, named, DELETES, 'rmdir');
     this.demandRemovable(named.parent, spot);
     if (spotType(spot) !== 'directory') throw new Refusal('ENOTDIR');
-    this.demandEmpty(spot);
+    this.demandEmpty(actor, spot, 'rmdir');
     this.remove(actor, named, spot, at);
     world.watchers.renamed(spot.path);
   }
 
   /** rename(2) and renameat2(2), with Linux's own order of refusals. */
   rename(actor: string, from: PathName, to: PathName, options: { exchange?: boolean; noReplace?: boolean }): void {
-    const { world } = this, a = world.walker.lookParent(from);
-    if (a.kind === 'missing') throw this.missed(actor, a, 'rename');
-    const b = world.walker.lookParent(to);
-    if (b.kind === 'missing') throw this.missed(actor, b, 'rename');
+    const { world } = this, a = world.lookParent(actor, from, 'rename');
+    if (a.kind === 'missing') throw world.missed(actor, a, RENAMES, 'rename');
+    const b = world.lookParent(actor, to, 'rename');
+    if (b.kind === 'missing') throw world.missed(actor, b, MAKES, 'rename');
     if (a.kind === 'outside') return world.refuseBeyond(actor, a.outside, 'rename', { follow: false, named: a.named });
     if (b.kind === 'outside') return world.beyond(actor, b.named, 'rename', (outside) => { throw outside.boundary(); });
     if (a.kind === 'special' || b.kind === 'special') throw new Refusal('EBUSY');
-    const { spot: source, at } = this.present(actor, a, 'rename'), sourceType = spotType(source);
+    const { spot: source, at } = this.present(actor, a, RENAMES, 'rename'), sourceType = spotType(source);
     const found = world.walker.child(b.parent, b.name), target = 'parent' in found ? undefined : found, { path } = found;
+    if (world.gate !== undefined) this.demandTarget(actor, found, b.via, { isFile: sourceType !== 'directory', exchange: options.exchange === true });
     if (options.noReplace === true && target !== undefined) throw new Refusal('EEXIST');
-    if (options.exchange === true && target === undefined) throw this.missed(actor, { missing: found as Missing, via: b.via }, 'rename');
+    if (options.exchange === true && target === undefined) throw world.missed(actor, { missing: found as Missing, via: b.via }, RENAMES, 'rename');
     if (sourceType !== 'directory' && (a.slash || (b.slash && options.exchange !== true))) throw new Refusal('ENOTDIR');
     if (isBelow(path, source.path)) throw new Refusal('EINVAL');
     if (isBelow(source.path, path)) throw new Refusal(options.exchange === true ? 'EINVAL' : 'ENOTEMPTY');
@@ -119,19 +127,19 @@ export class Namespace {
       this.demandMovable(source);
       if (target !== undefined && options.exchange === true) this.demandMovable(target);
     }
-    if (replaced !== undefined && sourceType === 'directory') this.demandEmpty(replaced);
+    if (replaced !== undefined && sourceType === 'directory') this.demandEmpty(actor, replaced, 'rename');
+    this.sieve?.demandMovable(actor, source, path, 'rename');
+    if (target !== undefined && options.exchange === true) this.sieve?.demandMovable(actor, target, source.path, 'rename');
     this.move(actor, { named: a, source, at }, path, target, options.exchange === true);
   }
 
   /** Names and types in the directory at `path`; the listing is recorded. */
   readdir(actor: string, path: PathName, outside: (path: string) => readonly SystemEntry[]): readonly SystemEntry[] {
-    const { world } = this, look = world.walker.look(path, { follow: true });
+    const { world } = this, look = world.look(actor, path, 'scandir', { follow: true });
     if (look.kind === 'outside') return outside(look.outside);
-    if (look.kind === 'missing') {
-      world.recorder.miss(actor, { path: look.missing.path, via: look.via }, 'scandir');
-      throw notFound();
-    }
+    if (look.kind === 'missing') throw world.missed(actor, look, LISTS, 'scandir');
     const { spot } = look;
+    world.gate?.demand(actor, { path: spot.path, via: look.via }, spot, LISTS, 'scandir');
     if (spotType(spot) !== 'directory') throw new Refusal('ENOTDIR');
     world.credentials.demand(spot, READ);
     const entries = this.entries(spot);
@@ -139,29 +147,10 @@ export class Namespace {
     return entries;
   }
 
-  /** What a directory holds by the bytes of the names: the overlay's over the lower's, each once. Nothing is recorded. */
+  /** What a directory shows, by the bytes of the names. Nothing is recorded. */
   entries(spot: Spot): readonly SystemEntry[] {
-    const { world } = this, { node } = spot, origin = originOf(spot);
-    if (node === undefined) return world.lower.list(origin as TreePath);
-    const below = origin === undefined || node.opaque ? [] : this.shownThrough(origin);
-    const { names } = node;
-    if (names === undefined || names.size === 0) return below;
-    const entries: SystemEntry[] = below.filter((entry) => names.get(entry.name) === undefined);
-    names.forEach((entry, name) => {
-      const found = nodeOf(world.state, entry);
-      if (found !== WHITEOUT) entries.push({ name, type: found.type });
-    });
-    return sortEntries(entries);
-  }
-
-  /** What a lower directory adds to one of the overlay's own; nothing where outsiders have taken it away. */
-  private shownThrough(origin: TreePath): readonly SystemEntry[] {
-    try {
-      return this.world.lower.list(origin);
-    } catch (error) {
-      if (error instanceof Refusal && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return [];
-      throw error;
-    }
+    const entries = this.world.entries(spot);
+    return this.sieve === undefined ? entries : this.sieve.shown(spot, entries);
   }
 
   private move(actor: string, from: { named: Named; source: Spot; at: Observed }, to: TreePath, target: Spot | undefined, exchange: boolean): void {
@@ -211,18 +200,20 @@ export class Namespace {
 
   /** Where a name is to come or go. `special`: what the call says of a path that ends in no name. */
   private named(actor: string, path: PathName, call: string, { special }: { special: Record<'/' | '.' | '..', ErrnoCode> }): Named {
-    const look = this.world.walker.lookParent(path);
-    if (look.kind === 'missing') throw this.missed(actor, look, call);
+    const look = this.world.lookParent(actor, path, call);
+    if (look.kind === 'missing') throw this.world.missed(actor, look, NAMES, call);
     if (look.kind === 'outside') return this.world.refuseBeyond(actor, look.outside, call, { follow: false, named: look.named });
     if (look.kind === 'special') throw new Refusal(special[look.last]);
     return look;
   }
 
   /** What goes by a name. A miss is recorded before ENOENT is thrown. */
-  private present(actor: string, { parent, name, via }: Named, call: string): { spot: Spot; at: Observed } {
+  private present(actor: string, { parent, name, via }: Named, does: readonly Operation[], call: string): { spot: Spot; at: Observed } {
     const found = this.world.walker.child(parent, name);
-    if ('parent' in found) throw this.missed(actor, { missing: found, via }, call);
-    return { spot: found, at: { path: found.path, via } };
+    if ('parent' in found) throw this.world.missed(actor, { missing: found, via }, does, call);
+    const at = { path: found.path, via };
+    this.world.gate?.demand(actor, at, found, does, call);
+    return { spot: found, at };
   }
 
   /** A place for something new. Throws EEXIST where something is, ENOENT where only a directory could be, and is not wanted. */
@@ -231,6 +222,7 @@ export class Namespace {
     const found = this.world.walker.child(named.parent, named.name);
     if (!('parent' in found)) throw new Refusal('EEXIST');
     if (named.slash && !wanted.directory) throw notFound();
+    this.world.gate?.demandVacant(actor, found, named.via, wanted.directory ? CREATES : MAKES, call);
     this.world.demandWritable(named.parent);
     return { parent: named.parent, at: { path: found.path, via: named.via } };
   }
@@ -242,9 +234,11 @@ export class Namespace {
     world.credentials.demandUnsticky(world.attributes.of(parent), world.attributes.of(spot));
   }
 
-  private missed(actor: string, look: { missing: Missing; via: string | undefined }, call: string): Refusal {
-    this.world.recorder.miss(actor, { path: look.missing.path, via: look.via }, call);
-    return notFound();
+  /** Asks the rules about the name that something is renamed to. */
+  private demandTarget(actor: string, found: Spot | Missing, via: string | undefined, how: { isFile: boolean; exchange: boolean }): void {
+    const gate = this.world.gate as Gate;
+    if ('parent' in found) gate.demandVacant(actor, found, via, how.isFile ? MAKES : CREATES, 'rename');
+    else gate.demand(actor, { path: found.path, via }, found, how.exchange ? RENAMES : REPLACES, 'rename');
   }
 
   /** Throws EACCES where a directory may not be written: its `..` changes with its parent. */
@@ -252,14 +246,17 @@ export class Namespace {
     if (spotType(spot) === 'directory') this.world.credentials.demand(spot, WRITE);
   }
 
-  private demandEmpty(spot: Spot): void {
-    if (!this.isEmpty(spot)) throw new Refusal('ENOTEMPTY');
+  /** Hidden names count: nothing unseen gets lost. */
+  private demandEmpty(actor: string, spot: Spot, call: string): void {
+    if (this.isEmpty(spot)) return;
+    this.sieve?.tellHidden(actor, spot, this.world.entries(spot), call);
+    throw new Refusal('ENOTEMPTY');
   }
 
   /** A directory that this process may not list is taken for one that holds something: nothing unseen gets lost. */
   private isEmpty(spot: Spot): boolean {
     try {
-      return this.entries(spot).length === 0;
+      return this.world.entries(spot).length === 0;
     } catch (error) {
       if (error instanceof Refusal && error.code === 'EACCES') return false;
       throw error;

@@ -1,5 +1,5 @@
 import { sameFingerprint, typeOf, type Attr, type Fingerprint } from '../core/attr.ts';
-import type { Event, ListBody, MissBody, ReadBody, ReadlinkBody, RefuseBody, Stamp, StatBody } from '../core/event.ts';
+import type { Event, EventBody, ListBody, MissBody, ReadBody, ReadlinkBody, RefuseBody, Stamp, StatBody } from '../core/event.ts';
 import type { TreePath } from '../core/path.ts';
 import type { Version } from '../core/version.ts';
 import { fingerprintRecord, inodeRecord } from './attributes.ts';
@@ -37,6 +37,9 @@ export class Recorder {
   private lastPrint: Fingerprint | undefined = undefined;
   private lastStat: Attr | undefined = undefined;
 
+  /** The flags told last, if nothing but what they went before has come since. */
+  private flagged: Observed & { readonly actor: string; readonly told: Set<string>; readonly seq: number } | undefined = undefined;
+
   constructor(session: Session) {
     this.session = session;
   }
@@ -52,6 +55,25 @@ export class Recorder {
     const tail = this.session.tailOf(actor);
     if (tail !== undefined && tail.op === 'refuse' && sameRefusal(tail, refused)) return;
     this.session.append(actor, { op: 'refuse', ...refused });
+  }
+
+  /**
+   * A rule marks what a call touches. The same touch again is not told again, nor where only the event that it went before
+   * came between.
+   */
+  flag(actor: string, at: Observed, rule: string, call: string): void {
+    const { session, flagged } = this, { seq } = session.state;
+    const goesOn = flagged !== undefined && flagged.actor === actor && samePlace(flagged, at)
+      && (seq === flagged.seq || (seq === flagged.seq + 1 && this.isTailAt(actor, at)));
+    const key = `${call} ${rule}`, told = goesOn ? flagged.told : new Set<string>();
+    if (told.has(key)) return;
+    session.append(actor, placed({ op: 'flag', path: at.path, rule, call } as Growing<FlagBody>, at));
+    this.flagged = { ...at, actor, told: told.add(key), seq: session.state.seq };
+  }
+
+  private isTailAt(actor: string, at: Observed): boolean {
+    const tail = this.session.tailOf(actor);
+    return tail !== undefined && 'path' in tail && tail.path === at.path && tail.op !== 'refuse';
   }
 
   stat(actor: string, at: Observed, attr: Attr): void {
@@ -104,6 +126,8 @@ export class Recorder {
   }
 }
 
+type FlagBody = Extract<EventBody, { op: 'flag' }>;
+
 type Growing<T> = { -readonly [K in keyof T]: T[K] };
 
 // Built by assignment: an object that is spread together from parts costs several times as much, at every event.
@@ -122,7 +146,7 @@ function placed<T extends { via?: string }>(body: T, at: Observed): T {
   return body;
 }
 
-function samePlace(event: { path: TreePath; via?: string }, at: Observed): boolean {
+function samePlace(event: { path: TreePath; via?: string | undefined }, at: Observed): boolean {
   return event.path === at.path && event.via === at.via;
 }
 

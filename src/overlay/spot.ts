@@ -23,6 +23,13 @@ export interface Missing {
   readonly origin: TreePath | undefined;
   /** Ended by a slash, or by `/.`: only a directory can be there. */
   readonly directoryOnly: boolean;
+  /** The rule that hides the name: whether something is there is not said. */
+  readonly hidden?: string;
+}
+
+/** The symlinks that a look-up followed, where somebody wants to know. */
+interface Passed {
+  readonly through?: readonly Spot[];
 }
 
 /** What a look-up found, and the name as asked where a symlink made it another. */
@@ -30,17 +37,18 @@ export type Look = (
   | { readonly kind: 'spot'; readonly spot: Spot }
   | { readonly kind: 'missing'; readonly missing: Missing }
   | { readonly kind: 'outside'; readonly outside: string }
-) & { readonly via: string | undefined };
+) & Passed & { readonly via: string | undefined };
 
 /**
  * The directory that holds a name, and the name; `special`: the path ends in no name. `slash`: slashes follow it. Outside
  * the tree, `outside` is the directory and `named` the whole path.
  */
-export type ParentLook =
+export type ParentLook = Passed & (
   | { readonly kind: 'parent'; readonly parent: Spot; readonly name: string; readonly slash: boolean; readonly via: string | undefined }
   | { readonly kind: 'special'; readonly last: '/' | '.' | '..'; readonly slash: boolean }
   | { readonly kind: 'missing'; readonly missing: Missing; readonly via: string | undefined }
-  | { readonly kind: 'outside'; readonly outside: string; readonly named: string };
+  | { readonly kind: 'outside'; readonly outside: string; readonly named: string }
+);
 
 /** What kind of thing a look-up found. */
 export function spotType(spot: Spot): NodeType {

@@ -6,6 +6,7 @@ import { Refusal } from '../core/refusal.ts';
 import { nodeOf, type State } from '../core/state.ts';
 import { linkKey, WHITEOUT, type Entry, type Node } from '../core/tree.ts';
 import type { Lower } from '../lower/lower.ts';
+import type { Gate } from './gate.ts';
 import type { Credentials } from './permission.ts';
 import { spotType, type Look, type Missing, type ParentLook, type Spot } from './spot.ts';
 
@@ -13,7 +14,8 @@ const S_IFLNK = 0o120000;
 /** Any component that is empty, `.` or `..`: such a path is walked, not looked up at once. */
 const UNCLEAN = /(?:^|\/)\.{0,2}(?:\/|$)/;
 
-interface LookOptions {
+/** How a path is looked up. */
+export interface LookOptions {
   readonly follow: boolean;
   readonly creates?: boolean;
 }
@@ -28,12 +30,14 @@ export class Walker {
   private readonly credentials: Credentials;
   /** Absolute paths under which the tree is seen, the mount point first. */
   private readonly mounts: readonly string[];
+  private readonly gate: Gate | undefined;
 
-  constructor(parts: { state: State; lower: Lower; credentials: Credentials; mounts: readonly string[] }) {
+  constructor(parts: { state: State; lower: Lower; credentials: Credentials; mounts: readonly string[]; gate: Gate | undefined }) {
     this.state = parts.state;
     this.lower = parts.lower;
     this.credentials = parts.credentials;
     this.mounts = parts.mounts;
+    this.gate = parts.gate;
   }
 
   get mountPoint(): string {
@@ -70,6 +74,7 @@ export class Walker {
   glance(asked: PathName): { path: TreePath; node: Node | undefined; origin: TreePath | undefined } | undefined {
     const rest = this.treePart(asked) as TreePath | undefined;
     if (rest === undefined || rest === '' || UNCLEAN.test(rest)) return undefined;
+    if (this.gate?.hidesName(rest, undefined) !== undefined) return undefined;
     let node = this.state.root;
     for (let start = 0; start < rest.length;) {
       const slash = rest.indexOf('/', start), end = slash < 0 ? rest.length : slash;
@@ -78,10 +83,11 @@ export class Walker {
         if (node === this.state.root) return { path: rest, node: undefined, origin: rest };
         const origin = node.names && node.below(name);
         if (origin === undefined) return undefined;
-        return { path: rest, node: undefined, origin: (end === rest.length ? origin : origin + rest.slice(end)) as TreePath };
+        const whole = (end === rest.length ? origin : origin + rest.slice(end)) as TreePath;
+        return this.gate?.hidesName(whole, undefined) !== undefined ? undefined : { path: rest, node: undefined, origin: whole };
       }
       const next = nodeOf(this.state, entry);
-      if (next === WHITEOUT) return undefined;
+      if (next === WHITEOUT || this.gate?.hidesNode(next) !== undefined) return undefined;
       node = next;
       start = end + 1;
     }
@@ -99,32 +105,38 @@ export class Walker {
     const cut = trimmed.lastIndexOf('/'), name = trimmed.slice(cut + 1);
     const above = cut < 0 ? '.' : cut === 0 ? '/' : trimmed.slice(0, cut);
     const look = this.look(above as PathName, { follow: true });
+    const { through } = look;
     if (look.kind === 'outside') return { ...look, named: normalize(`${look.outside}/${name}`) };
     if (look.kind === 'missing') {
       const { missing } = look, isName = name !== '.' && name !== '..';
       return { ...look, missing: isName ? { ...missing, path: childOf(missing.path, name) } : missing };
     }
     this.credentials.demandSearch(look.spot);
-    if (name === '.' || name === '..') return { kind: 'special', last: name, slash };
+    if (name === '.' || name === '..') return { kind: 'special', last: name, slash, ...(through && { through }) };
     const via = look.via === undefined ? undefined : look.via === '' ? name : `${look.via}/${name}`;
-    return { kind: 'parent', parent: look.spot, name, slash, via };
+    return { kind: 'parent', parent: look.spot, name, slash, via, ...(through && { through }) };
   }
 
-  /** The entry `name` of a directory, symlinks not followed. Throws ENAMETOOLONG. */
+  /** The entry `name` of a directory, symlinks not followed; what a rule hides is missing. Throws ENAMETOOLONG. */
   child(directory: Spot, name: string): Spot | Missing {
     if (name.length * 3 > NAME_MAX_BYTES && byteLength(name) > NAME_MAX_BYTES) throw new Refusal('ENAMETOOLONG');
     const path = childOf(directory.path, name);
     const entry = directory.node?.names?.get(name);
     const origin = directory.node !== undefined ? directory.node.below(name)
       : directory.origin === undefined ? undefined : childOf(directory.origin, name);
-    if (entry !== undefined) {
+    let hidden = this.gate?.hidesName(path, origin);
+    if (hidden === undefined && entry !== undefined) {
       const node = nodeOf(this.state, entry);
-      if (node !== WHITEOUT) return { path, node, origin: node.origin, attr: undefined };
-      return { path, parent: directory, origin, directoryOnly: false };
+      if (node === WHITEOUT) return { path, parent: directory, origin, directoryOnly: false };
+      hidden = this.gate?.hidesNode(node);
+      if (hidden === undefined) return { path, node, origin: node.origin, attr: undefined };
     }
-    const attr = origin === undefined ? 'absent' : this.lower.lstat(origin);
-    if (typeof attr === 'string') return { path, parent: directory, origin, directoryOnly: false };
-    return this.lowerSpot(path, origin as TreePath, attr);
+    const attr = origin === undefined || hidden !== undefined ? 'absent' : this.lower.lstat(origin);
+    if (typeof attr !== 'string') {
+      hidden = this.gate?.hidesFile(attr);
+      if (hidden === undefined) return this.lowerSpot(path, origin as TreePath, attr);
+    }
+    return { path, parent: directory, origin, directoryOnly: false, ...(hidden === undefined ? undefined : { hidden }) };
   }
 
   /** What the lower has at `origin`: unless it is another name of a node that the overlay has already. */
@@ -156,7 +168,7 @@ export class Walker {
 
   private lookClean(rest: TreePath, follow: boolean): Look | undefined {
     let node: Node = this.state.root, start = 0;
-    if (!this.credentials.isRoot) return undefined;
+    if (!this.credentials.isRoot || this.gate?.hidesName(rest, undefined) !== undefined) return undefined;
     for (;;) {
       const slash = rest.indexOf('/', start), end = slash < 0 ? rest.length : slash, last = end === rest.length;
       const name = rest.slice(start, end);
@@ -170,6 +182,7 @@ export class Walker {
       }
       const next = nodeOf(this.state, entry);
       if (next === WHITEOUT) return last ? this.missingIn(node, rest, start, node.below(name)) : undefined;
+      if (this.gate?.hidesNode(next) !== undefined) return undefined;
       if (last) {
         if (follow && next.type === 'symlink') return undefined;
         return { kind: 'spot', spot: { path: rest, node: next, origin: next.origin, attr: undefined }, via: undefined };
@@ -184,9 +197,11 @@ export class Walker {
     if (rest.length - start > NAME_MAX_BYTES / 3) {
       for (const name of rest.slice(start).split('/')) if (byteLength(name) > NAME_MAX_BYTES) return undefined;
     }
+    if (this.gate !== undefined && origin !== rest && this.gate.hidesName(origin, undefined) !== undefined) return undefined;
     const attr = this.lower.lstat(origin);
     if (attr === 'unwalkable') return undefined;
     if (attr !== 'absent') {
+      if (this.gate?.hidesFile(attr) !== undefined) return undefined;
       if (follow && (attr.mode & S_IFMT) === S_IFLNK) return undefined;
       return { kind: 'spot', spot: this.lowerSpot(rest, origin, attr), via: undefined };
     }
@@ -217,7 +232,7 @@ export class Walker {
     const stack: Spot[] = [this.root()];
     const pending = rest.split('/').reverse();
     const asked = rest;
-    let links = 0;
+    let links = 0, passed: { through: Spot[] } | undefined;
     while (pending.length > 0) {
       const name = pending.pop() as string;
       const here = stack.at(-1) as Spot;
@@ -227,16 +242,23 @@ export class Walker {
       if (name === '.') continue;
       if (name === '..') {
         if (stack.length > 1) stack.pop();
-        else return this.leave('..', pending, options, asked);
+        else {
+          const left = this.leave('..', pending, options, asked);
+          return passed === undefined ? left : { ...left, through: [...passed.through, ...(left.through ?? [])] };
+        }
         continue;
       }
       const found = this.child(here, name);
       const last = pending.every((part) => part === '' || part === '.');
       const directoryOnly = last && pending.length > 0;
-      if ('parent' in found) return this.missing(last ? { ...found, directoryOnly } : { ...found, path: below(found.path, pending), parent: undefined }, asked);
+      if ('parent' in found) {
+        const missing = last ? { ...found, directoryOnly } : { ...found, path: below(found.path, pending), parent: undefined };
+        return { ...this.missing(missing, asked), ...passed };
+      }
       const type = spotType(found);
       if (type === 'symlink' && (!last || options.follow || directoryOnly)) {
         if (++links > SYMLINK_LIMIT) throw new Refusal('ELOOP');
+        if (this.gate !== undefined) (passed ??= { through: [] }).through.push(found);
         const target = this.targetOf(found);
         if (target === undefined) {
           // An outsider put something else in the link's place since it was looked at: look again.
@@ -246,7 +268,7 @@ export class Walker {
         if (target === '') throw new Refusal('ENOENT');
         if (target.startsWith('/')) {
           const inside = this.treePart(target as PathName) ?? this.treePart(normalize(target) as PathName);
-          if (inside === undefined) return { kind: 'outside', outside: joined(target, pending), via: undefined };
+          if (inside === undefined) return { kind: 'outside', outside: joined(target, pending), via: undefined, ...passed };
           stack.length = 1;
           pending.push(...inside.split('/').reverse());
         } else pending.push(...target.split('/').reverse());
@@ -256,7 +278,7 @@ export class Walker {
       stack.push(found);
     }
     const spot = stack.at(-1) as Spot;
-    return { kind: 'spot', spot, via: viaOf(asked, spot.path) };
+    return { kind: 'spot', spot, via: viaOf(asked, spot.path), ...passed };
   }
 
   private missing(missing: Missing, asked: string): Look {

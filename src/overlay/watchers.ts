@@ -1,6 +1,7 @@
 import { isWithin, nameOf, parentOf, type TreePath } from '../core/path.ts';
 import { find, type State } from '../core/state.ts';
 import type { Lower } from '../lower/lower.ts';
+import type { Gate } from './gate.ts';
 import type { WatchListener } from './system.ts';
 
 interface Watcher {
@@ -23,11 +24,13 @@ export interface Watching {
 export class Watchers {
   private readonly state: State;
   private readonly lower: Lower;
+  private readonly gate: Gate | undefined;
   private readonly watchers = new Set<Watcher>();
 
-  constructor(parts: { state: State; lower: Lower }) {
+  constructor(parts: { state: State; lower: Lower; gate: Gate | undefined }) {
     this.state = parts.state;
     this.lower = parts.lower;
+    this.gate = parts.gate;
   }
 
   get areAny(): boolean {
@@ -58,6 +61,7 @@ export class Watchers {
   }
 
   private tell(event: 'rename' | 'change', path: TreePath): void {
+    if (this.gate?.hidesName(path, undefined) !== undefined) return;
     for (const watcher of [...this.watchers]) {
       if (path === watcher.path) watcher.changed(event, nameOf(path));
       else if (watcher.isDirectory && (watcher.recursive ? isWithin(path, watcher.path) : parentOf(path) === watcher.path)) {
@@ -69,6 +73,7 @@ export class Watchers {
   private fromLower(watcher: Watcher, event: 'rename' | 'change', name: string): void {
     const path = (!watcher.isDirectory || name === '' ? watcher.path : watcher.path === '' ? name : `${watcher.path}/${name}`) as TreePath;
     const found = find(this.state, path);
-    if (typeof found === 'object' && 'lower' in found) watcher.changed(event, name);
+    if (typeof found !== 'object' || !('lower' in found) || this.gate?.hidesName(path, found.lower) !== undefined) return;
+    watcher.changed(event, name);
   }
 }

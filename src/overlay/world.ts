@@ -2,23 +2,26 @@ import { typeOf, type Attr } from '../core/attr.ts';
 import type { DiscardBody, Inode, LowerBase, MutationBody, UndoBody } from '../core/event.ts';
 import type { PathName, TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
-import { find, type State } from '../core/state.ts';
-import { linkKey, Node } from '../core/tree.ts';
+import { find, nodeOf, type State } from '../core/state.ts';
+import { linkKey, Node, WHITEOUT } from '../core/tree.ts';
 import type { Version } from '../core/version.ts';
-import type { Lower, LowerFile } from '../lower/lower.ts';
+import { sortEntries } from '../lower/listing.ts';
+import type { Lower, LowerEntry, LowerFile } from '../lower/lower.ts';
 import { baseRecord, inodeRecord, originOf, type Attributes } from './attributes.ts';
 import type { Contents } from './contents.ts';
 import type { Descriptors } from './descriptor.ts';
+import type { Gate } from './gate.ts';
 import { inodeKeyOf, type OpenInode, type OpenInodes } from './inode.ts';
 import type { OutsideFs } from './outside.ts';
 import type { PendingWrite } from './pending-write.ts';
 import { SEARCH, WRITE, type Credentials } from './permission.ts';
 import type { Observed, Recorder } from './recorder.ts';
 import { changedBelow, notFound } from './refusals.ts';
+import type { Operation } from './ruling.ts';
 import type { Session } from './session.ts';
-import type { Look, Missing, Spot } from './spot.ts';
+import type { Look, Missing, ParentLook, Spot } from './spot.ts';
 import type { LowerVersions } from './versions.ts';
-import type { Walker } from './walker.ts';
+import type { LookOptions, Walker } from './walker.ts';
 import type { Watchers } from './watchers.ts';
 
 /** A lower file up to this size is hashed when its content is first changed, so that its base has a version. */
@@ -38,9 +41,11 @@ export class World {
   readonly credentials: Credentials;
   readonly watchers: Watchers;
   readonly outside: OutsideFs;
+  /** Where there are path rules. */
+  readonly gate: Gate | undefined;
 
   constructor(parts: Pick<World, 'session' | 'lower' | 'walker' | 'attributes' | 'contents' | 'recorder' | 'versions'
-    | 'inodes' | 'descriptors' | 'credentials' | 'watchers' | 'outside'>) {
+    | 'inodes' | 'descriptors' | 'credentials' | 'watchers' | 'outside' | 'gate'>) {
     this.session = parts.session;
     this.lower = parts.lower;
     this.walker = parts.walker;
@@ -53,6 +58,7 @@ export class World {
     this.credentials = parts.credentials;
     this.watchers = parts.watchers;
     this.outside = parts.outside;
+    this.gate = parts.gate;
   }
 
   get state(): State {
@@ -76,29 +82,64 @@ export class World {
     return this.beyond(actor, options.named ?? path, call, (outside) => { throw outside.refusal(path, options); });
   }
 
-  /** Looks up what has to be there. A miss is recorded before ENOENT is thrown; outside the tree is EACCES. */
-  must(actor: string, path: PathName, call: string, options: { follow: boolean }): { spot: Spot; at: Observed } {
+  /** Looks a path up. Throws as the walker does, and EACCES where rules deny following a symlink on the way. */
+  look(actor: string, path: PathName, call: string, options: LookOptions): Look {
     const look = this.walker.look(path, options);
-    if (look.kind === 'spot') return { spot: look.spot, at: { path: look.spot.path, via: look.via } };
+    if (look.through !== undefined) this.gate?.demandFollowed(actor, look, call);
+    return look;
+  }
+
+  /** The same of the directory that holds the last name of a path. */
+  lookParent(actor: string, path: PathName, call: string): ParentLook {
+    const look = this.walker.lookParent(path);
+    if (look.through !== undefined) this.gate?.demandFollowed(actor, look, call);
+    return look;
+  }
+
+  /** Looks up what has to be there. A miss is recorded before ENOENT is thrown; outside the tree is EACCES. */
+  must(actor: string, path: PathName, call: string, options: { follow: boolean; does: readonly Operation[] }): { spot: Spot; at: Observed } {
+    const look = this.look(actor, path, call, options);
     if (look.kind === 'outside') return this.refuseBeyond(actor, look.outside, call, options);
-    this.recorder.miss(actor, { path: look.missing.path, via: look.via }, call);
-    throw notFound();
+    if (look.kind === 'missing') throw this.missed(actor, look, options.does, call);
+    const { spot } = look, at = { path: spot.path, via: look.via };
+    this.gate?.demand(actor, at, spot, options.does, call);
+    return { spot, at };
+  }
+
+  /** Nothing is there, or a rule hides it: recorded, the latter as a flag. Throws EACCES where rules deny what was to be done. */
+  missed(actor: string, look: { missing: Missing; via: string | undefined }, does: readonly Operation[], call: string): Refusal {
+    const { missing, via } = look, isHidden = this.gate?.demandMissing(actor, missing, via, does, call) === true;
+    if (!isHidden) this.recorder.miss(actor, { path: missing.path, via }, call);
+    return notFound();
   }
 
   /** The place where something new is to be named; its directory has to be there, and to allow it. */
-  vacant(actor: string, look: Look & { kind: 'missing' }, call: string): { missing: Missing & { parent: Spot }; at: Observed } {
-    const { missing } = look, { parent } = missing, at = { path: missing.path, via: look.via };
-    if (parent === undefined) {
-      this.recorder.miss(actor, at, call);
-      throw notFound();
-    }
+  vacant(actor: string, look: Look & { kind: 'missing' }, does: readonly Operation[], call: string): { missing: Missing & { parent: Spot }; at: Observed } {
+    const { missing, via } = look, { parent } = missing;
+    if (parent === undefined) throw this.missed(actor, look, does, call);
+    this.gate?.demandVacant(actor, missing, via, does, call);
     this.demandWritable(parent);
-    return { missing: { ...missing, parent }, at };
+    return { missing: { ...missing, parent }, at: { path: missing.path, via } };
   }
 
   /** Throws EACCES unless names may come and go in `directory`. */
   demandWritable(directory: Spot): void {
     if (!this.credentials.isRoot) this.credentials.demand(directory, WRITE | SEARCH);
+  }
+
+  /** All that a directory holds, by the bytes of the names: the overlay's over the lower's, each once. */
+  entries(spot: Spot): readonly LowerEntry[] {
+    const { node } = spot, origin = originOf(spot);
+    if (node === undefined) return this.lower.list(origin as TreePath);
+    const below = origin === undefined || node.opaque ? [] : this.shownThrough(origin);
+    const { names } = node;
+    if (names === undefined || names.size === 0) return below;
+    const entries: LowerEntry[] = below.filter((entry) => names.get(entry.name) === undefined);
+    names.forEach((entry, name) => {
+      const found = nodeOf(this.state, entry);
+      if (found !== WHITEOUT) entries.push({ name, type: found.type });
+    });
+    return sortEntries(entries);
   }
 
   /** What an event has to tell of a lower file that it is the first to change; `undefined` where it is not. */
@@ -171,6 +212,16 @@ export class World {
 
   now(): string {
     return String(this.session.clock.nanoseconds());
+  }
+
+  /** What a lower directory adds to one of the overlay's own; nothing where outsiders have taken it away. */
+  private shownThrough(origin: TreePath): readonly LowerEntry[] {
+    try {
+      return this.lower.list(origin);
+    } catch (error) {
+      if (error instanceof Refusal && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return [];
+      throw error;
+    }
   }
 
   /** `path`: the name that what was taken over has now; without, only other names of it can have stayed. */

@@ -61,7 +61,7 @@ describe('a checkpoint', () => {
 
   it('of another version is none', () => {
     const text = encodeState(stateAfter(3));
-    expect(decodeState(text.replace('"checkpoint":2', '"checkpoint":1'))).toBeUndefined();
-    expect(decodeState(text.replace('"checkpoint":2', '"checkpoint":3'))).toBeUndefined();
+    expect(decodeState(text.replace('"checkpoint":3', '"checkpoint":2'))).toBeUndefined();
+    expect(decodeState(text.replace('"checkpoint":3', '"checkpoint":4'))).toBeUndefined();
   });
 });

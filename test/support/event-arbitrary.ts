@@ -102,6 +102,8 @@ export const bodies: { readonly [O in Op]: fc.Arbitrary<EventBody> } = {
   exit: body('exit', { status: fc.option(fc.integer({ min: -1, max: 255 })), signal: text }, 'signal'),
   mark: body('mark', { label: text, data: jsonValue }, 'data'),
   refuse: body('refuse', { ...place, outside: anyName, call: text, code: text, rule: text }, 'path', 'via', 'outside', 'rule'),
+  rules: body('rules', { rules: fc.array(fc.record({ match: text, effect: text, on: fc.array(text, { maxLength: 2 }) },
+    { noNullPrototype: true, requiredKeys: ['match', 'effect'] }), { maxLength: 2 }) }),
   flag: body('flag', { ...place, rule: text, call: text }, 'via'),
   fork: body('fork', { name: text, session: text }, 'session'),
   merge: body('merge', { session: text, seq: count }),

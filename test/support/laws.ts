@@ -79,7 +79,7 @@ function pictureOf(state: State): string {
   for (const path of state.bases.names()) lines.push(`base ${path}: ${JSON.stringify(state.bases.get(path))}`);
   lines.push(SEEN);
   for (const row of readSet(state.observations)) lines.push(JSON.stringify(row));
-  lines.push(`next ${state.nextIno}`);
+  lines.push(`next ${state.nextIno}`, JSON.stringify(state.rules));
   return lines.join('\n');
 }
 
