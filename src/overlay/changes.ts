@@ -122,6 +122,7 @@ export class Changes {
       if (natural !== undefined) this.deleted(natural, path);
       return;
     }
+    if (this.world.gate?.hidesNode(node) !== undefined) return;
     this.compare(path, node, natural, this.isInPlace(entry, node, natural), this.otherName(entry, node, path));
     if (node.type === 'directory') this.visit(node, path);
   }

@@ -41,8 +41,11 @@ export class Kernel implements System {
     this.reading = new Reading(world);
     this.namespace = new Namespace(world);
     const metadata = this.metadata = new Metadata(world);
-    this.xattrs = new XattrCalls({ world, actor, metadata, held: (target, call, options) => (typeof target === 'number' ? this.held(target)
-      : { ...world.must(actor, target, call, options), unlinked: false }) });
+    this.xattrs = new XattrCalls({ world, actor, metadata, held: (target, call, options) => {
+      const changes = call === 'setxattr' || call === 'removexattr';
+      if (typeof target === 'number') return this.held(target, changes ? call : undefined);
+      return { ...world.must(actor, target, call, { ...options, does: changes ? ALTERS : STATS }), unlinked: false };
+    } });
   }
 
   open(path: PathName, flags: number, mode: number): number {

@@ -39,6 +39,7 @@ interface Directory {
 export class Rules implements PathRules {
   readonly list: readonly Rule[];
   readonly hide: boolean;
+  private readonly compiled: readonly Compiled[];
   private readonly root: Directory;
   private readonly directories = new Map<string, Directory>();
 
@@ -47,7 +48,7 @@ export class Rules implements PathRules {
     checkRules(rules);
     this.list = rules;
     this.hide = rules.some(({ effect }) => effect === 'hide');
-    const compiled = rules.map((rule): Compiled => ({ ...rule, glob: compileGlob(rule.match) }));
+    const compiled = this.compiled = rules.map((rule): Compiled => ({ ...rule, glob: compileGlob(rule.match) }));
     // The root itself cannot be hidden: it has no name.
     const whole = compiled.filter(({ glob, effect }) => glob.glob === '**' && effect !== 'hide');
     this.root = { rules: whole, ruling: rulingOf(whole), open: compiled.filter((rule) => !whole.includes(rule)) };
@@ -74,7 +75,7 @@ export class Rules implements PathRules {
     const known = this.directories.get(path);
     if (known !== undefined) return known;
     const above = this.above(path), own = above.open.filter(({ glob }) => glob.matches(path));
-    const rules = own.length === 0 ? above.rules : [...above.rules, ...own];
+    const rules = own.length === 0 ? above.rules : this.compiled.filter((rule) => above.rules.includes(rule) || own.includes(rule));
     const found: Directory = {
       rules, ruling: own.length === 0 ? above.ruling : rulingOf(rules),
       open: above.open.filter((rule) => !own.includes(rule) && mayMatchBelow(rule.glob.base, path)),
