@@ -197,7 +197,7 @@ describe.each(STYLES)('a denied path (%s)', (style) => {
   });
 
   it('keeps what was made there from leaving', async () => {
-    const { face, at } = scene(style, [deny('box', 'read')]);
+    const { overlay, face, at } = scene(style, [deny('box', 'read')]);
     await face.makeDirectory(at('box'));
     await face.write(at('box/letter'), 'sealed');
     await refuses(face.read(at('box/letter')), 'EACCES');
@@ -206,6 +206,7 @@ describe.each(STYLES)('a denied path (%s)', (style) => {
     await refuses(face.rename(at('box'), at('open')), 'EACCES');
     await face.rename(at('box/letter'), at('box/other'));
     await refuses(face.read(at('box/other')), 'EACCES');
+    expect(overlay.changes().map(({ path: name }) => name)).toEqual(['box', 'box/other']);
   });
 
   it('is not followed where it is a symlink', async () => {
