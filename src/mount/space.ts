@@ -1,4 +1,13 @@
-import type { StdioOptions } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { closeSync, existsSync, openSync, statSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import { startCommand } from './command.ts';
+import { MachineError } from './device.ts';
+import { withoutInherited } from './inherited.ts';
+import { INIT_FD, initScript, type Surroundings } from './init.ts';
+import { mountTable, type Mount } from './mount-table.ts';
+import { Replies } from './replies.ts';
+import { TOOL_PATH, toolPath } from './tool.ts';
 
 /** A directory at which the FUSE file system shows. */
 export interface Root {
@@ -10,8 +19,10 @@ export interface Root {
 
 /** What a run's namespaces are made of. */
 export interface SpaceOptions {
-  /** From `openDevice`; the server answers on it as soon as `openSpace` is called. The caller closes it, after the end. */
+  /** From `openDevice`. The caller closes it, after the end. */
   readonly device: number;
+  /** Called when the device is bound to the mount: read(2) of it gives EPERM before. From then on the server must answer. */
+  readonly attached: () => void;
   readonly roots: readonly Root[];
   /** Directories that show empty and read-only inside: the session. A missing one is passed over. */
   readonly masked: readonly string[];
@@ -37,12 +48,27 @@ export interface CommandOptions {
   readonly cwd: string;
   /** The whole environment; nothing is added to it or taken from it. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly stdio: StdioOptions;
+  /** Standard input, output and error. Other descriptors do not reach the command. */
+  readonly stdio: readonly [Standard, Standard, Standard];
+}
+
+/** A standard stream: this process's own one, nothing, a pipe to this process, or a descriptor. */
+export type Standard = 'inherit' | 'ignore' | 'pipe' | number;
+
+/** A namespace, held open. */
+export interface Namespace {
+  readonly kind: string;
+  readonly fd: number;
 }
 
 /** A command that runs in a space. */
 export interface Command {
+  /** Rejected with `MachineError` where the command could not be brought into the space. */
   readonly exited: Promise<Outcome>;
+  /** Null where not a pipe. */
+  readonly stdin: Writable | null;
+  readonly stdout: Readable | null;
+  readonly stderr: Readable | null;
   /** Sends a signal to the command itself; nothing happens once it has ended. */
   kill(signal: NodeJS.Signals): Promise<void>;
   /** Whether the command is stopped (as by Ctrl-Z). */
@@ -61,13 +87,150 @@ export interface Space {
   readonly init: number;
   /** The run's `/proc` as this process can open it. `stat`, `status` and `comm` of a process never wait for the server. */
   readonly procRoot: string;
-  /** What of `name` can be executed inside: `missing` and `denied` as `execvp` would find it. */
-  find(name: string, options: CommandOptions): Promise<'found' | 'missing' | 'denied' | 'directory'>;
+  /**
+   * Starts a command. What cannot be executed gets a line on its standard error and ends with 126 or 127, as from a shell; a
+   * directory that cannot be entered with 125.
+   */
   spawn(argv: readonly string[], options: CommandOptions): Command;
-  /** Makes the first process look the bell's name up; a look-up begins after each call, several calls may share one. */
+  /** Has the bell's name looked up; a look-up begins after each call, several calls may share one. */
   ring(): void;
   /** Ends all that runs inside. Resolved when no process is left. Idempotent. The server must answer until then. */
   end(): Promise<void>;
   /** Resolved when no process is left, for whatever reason. */
   readonly ended: Promise<void>;
+}
+
+/** Where the kernel shows a file per FUSE connection with which it can be aborted. */
+const CONTROLS = '/sys/fs/fuse/connections';
+
+/**
+ * Makes the namespaces, mounts and waits until all is in place. Throws `MachineError` where the machine lacks something, and leaves nothing behind.
+ */
+export async function openSpace(options: SpaceOptions): Promise<Space> {
+  const own = new OwnSpace(options);
+  try {
+    await own.open();
+    return own;
+  } catch (error) {
+    await own.end();
+    throw error;
+  }
+}
+
+class OwnSpace implements Space {
+  init = 0;
+  readonly ended: Promise<void>;
+  readonly #options: SpaceOptions;
+  readonly #holder: ChildProcess;
+  readonly #life: Writable;
+  readonly #orders: Writable;
+  readonly #replies: Replies;
+  readonly #commands = new Set<Command>();
+  #namespaces: readonly Namespace[] = [];
+  #over = false;
+  #ringing: 'no' | 'yes' | 'again' = 'no';
+
+  constructor(options: SpaceOptions) {
+    this.#options = options;
+    if (options.roots.some(({ path }) => path === '/')) throw new MachineError('the root of the whole system cannot be a root');
+    const table = mountTable('self');
+    const apart = ['--mount', '--pid', ...(options.network === 'none' ? ['--net'] : [])];
+    const script = initScript(options, surroundings(options, table));
+    this.#holder = spawn(toolPath('unshare'), [...apart, toolPath('sh'), '-c', script, 'palimpsest'], {
+      cwd: '/', env: { PATH: TOOL_PATH, LC_ALL: 'C' }, stdio: withoutInherited({ 0: 'ignore', 1: 'pipe', 2: 'pipe', [INIT_FD.device]: options.device, [INIT_FD.life]: 'pipe', [INIT_FD.orders]: 'pipe' }),
+      // Its own session: what the terminal sends is for the command alone.
+      detached: true,
+    });
+    const holder = this.#holder;
+    this.ended = new Promise<void>((resolve) => {
+      holder.once('error', () => resolve());
+      holder.once('close', () => resolve());
+    }).then(async () => this.#bury());
+    [this.#life, this.#orders] = [INIT_FD.life, INIT_FD.orders].map((number) => (holder.stdio as readonly unknown[])[number]) as [Writable, Writable];
+    // A word to a process that has just ended is no fault: `ended` tells of it.
+    for (const pipe of [this.#life, this.#orders]) pipe.on('error', () => undefined);
+    this.#replies = new Replies(holder, (line) => {
+      if (line === 'rung') this.#rung();
+      return line === 'rung';
+    });
+  }
+
+  get procRoot(): string {
+    return `/proc/${this.init}/root/proc`;
+  }
+
+  async open(): Promise<void> {
+    const pid = /^pid (\d+)$/.exec(await this.#replies.next());
+    if (pid === null) throw new MachineError(`the run's namespaces could not be made: ${this.#replies.errors}`);
+    this.init = Number(pid[1]);
+    // Opened before the word to go on: the answer to that proves that the process of this number was ours all the time.
+    const kinds = ['mnt', 'pid', ...(this.#options.network === 'none' ? ['net'] : [])];
+    this.#namespaces = kinds.map((kind) => ({ kind, fd: openSync(`/proc/${this.init}/ns/${kind}`, 'r') }));
+    this.#life.write('go\n');
+    if (await this.#replies.next() === 'attached') this.#options.attached();
+    const answer = await this.#replies.next();
+    if (answer !== 'mounted') throw new MachineError(`the run's file systems could not be mounted: ${this.#replies.errors}`);
+    if (this.#options.outside === 'read-only') this.#checkSealed();
+  }
+
+  spawn(argv: readonly string[], options: CommandOptions): Command {
+    if (this.#over) throw new MachineError('this run has ended');
+    const command = startCommand(this.#namespaces, argv, options);
+    this.#commands.add(command);
+    void command.exited.finally(() => this.#commands.delete(command));
+    return command;
+  }
+
+  ring(): void {
+    if (this.#over) return;
+    if (this.#ringing === 'no') this.#orders.write('ring\n');
+    this.#ringing = this.#ringing === 'no' ? 'yes' : 'again';
+  }
+
+  async end(): Promise<void> {
+    this.#close();
+    await this.ended;
+  }
+
+  /** The end of `life` is the end of init. */
+  #close(): void {
+    if (this.#over) return;
+    this.#over = true;
+    for (const { fd } of this.#namespaces) closeSync(fd);
+    this.#life.destroy();
+    this.#orders.destroy();
+  }
+
+  #rung(): void {
+    const again = this.#ringing === 'again';
+    this.#ringing = 'no';
+    if (again) this.ring();
+  }
+
+  async #bury(): Promise<void> {
+    this.#close();
+    await Promise.all([...this.#commands].map(async ({ exited }) => exited));
+  }
+
+  #checkSealed(): void {
+    const { roots, writable } = this.#options;
+    const open = ['/dev', '/proc', ...writable, ...roots.map(({ path }) => path)];
+    const last = new Map(mountTable(this.init).map((mount) => [mount.path, mount]));
+    const left = [...last.values()].filter(({ path, writable: can }) =>
+      can && !open.some((top) => path === top || path.startsWith(`${top}/`))).map(({ path }) => path);
+    if (left.length > 0) throw new MachineError(`cannot be made read-only: ${left.join(', ')}`);
+  }
+}
+
+function surroundings(options: SpaceOptions, table: readonly Mount[]): Surroundings {
+  const [first] = options.roots;
+  const mountPoints = [...new Set(table.map(({ path }) => path))];
+  const controls = new Set(table.filter(({ type }) => type === 'fusectl').map(({ path }) => path));
+  if (existsSync(CONTROLS)) controls.add(CONTROLS);
+  return {
+    uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0, mode: first === undefined ? 0o40755 : statSync(first.path).mode,
+    mountPoints, controls: [...controls],
+    procs: mountPoints.filter((path) => path !== '/proc' && table.some((mount) => mount.path === path && mount.type === 'proc')),
+    masked: options.masked.filter((path) => existsSync(path)), writable: options.writable.filter((path) => existsSync(path)),
+  };
 }
