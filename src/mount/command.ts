@@ -1,11 +1,46 @@
 import { spawn } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineError } from './device.ts';
-import { withoutInherited } from './inherited.ts';
-import type { Command, CommandOptions, Namespace, Outcome } from './space.ts';
+import { withoutInherited, type Standard } from './inherited.ts';
 import { toolPath } from './tool.ts';
+
+/** How a process ended: exactly one of the two is not null. */
+export interface Outcome {
+  readonly status: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** How a command is started in a space. */
+export interface CommandOptions {
+  /** A path as seen inside. */
+  readonly cwd: string;
+  /** The whole environment; nothing is added to it or taken from it. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Standard input, output and error. Other descriptors do not reach the command. */
+  readonly stdio: readonly [Standard, Standard, Standard];
+}
+
+/** A namespace, held open. */
+export interface Namespace {
+  readonly kind: string;
+  readonly fd: number;
+}
+
+/** A command that runs in a space. */
+export interface Command {
+  /** Rejected with `MachineError` where the command could not be brought into the space. */
+  readonly exited: Promise<Outcome>;
+  /** Null where not a pipe. */
+  readonly stdin: Writable | null;
+  readonly stdout: Readable | null;
+  readonly stderr: Readable | null;
+  /** Sends a signal to the command itself; nothing happens once it has ended. */
+  kill(signal: NodeJS.Signals): Promise<void>;
+  /** Whether the command is stopped (as by Ctrl-Z). */
+  stopped(): boolean;
+}
 
 /**
  * Signals that the terminal, or whoever means the whole process group, sends to a command and to all above it. The one that

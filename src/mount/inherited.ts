@@ -1,6 +1,8 @@
 import type { StdioOptions } from 'node:child_process';
 import { openSync, readdirSync, readFileSync } from 'node:fs';
-import type { Standard } from './space.ts';
+
+/** A standard stream: this process's own one, nothing, a pipe to this process, or a descriptor. */
+export type Standard = 'inherit' | 'ignore' | 'pipe' | number;
 
 /** O_CLOEXEC of the kernel, in octal as /proc shows it. */
 const CLOSED_ON_EXEC = 0o2000000;

@@ -1,5 +1,31 @@
 import { toolPath } from './tool.ts';
-import type { SpaceOptions } from './space.ts';
+
+/** A directory at which the FUSE file system shows. */
+export interface Root {
+  /** Where: an absolute real path of a directory, not `/`; no root lies in another. */
+  readonly path: string;
+  /** Which directory of the FUSE file system: `''` is its root, otherwise names joined by `/`. */
+  readonly from: string;
+}
+
+/** What a run's namespaces are made of. */
+export interface SpaceOptions {
+  /** From `openDevice`. The caller closes it, after the end. */
+  readonly device: number;
+  /** Called when the device is bound to the mount: read(2) of it gives EPERM before. From then on the server must answer. */
+  readonly attached: () => void;
+  readonly roots: readonly Root[];
+  /** Directories that show empty and read-only inside: the session. A missing one is passed over. */
+  readonly masked: readonly string[];
+  /** `none`: a network of its own, in which there is only the loopback. */
+  readonly network: 'shared' | 'none';
+  /** `read-only`: nothing but the roots and `writable` can be written, nor created in. */
+  readonly outside: 'as it is' | 'read-only';
+  /** With `read-only` outside: directories that stay writable. `/dev` and `/proc` always do. */
+  readonly writable: readonly string[];
+  /** A name in the first root that the server answers with ENOENT and takes as a call for its attention (`ring`). */
+  readonly bell: string;
+}
 
 /** Descriptors that the script starts with. `life`: its end is the end of the run. `orders`: for the ringer. */
 export const INIT_FD = { replies: 1, errors: 2, device: 3, life: 4, orders: 5 } as const;

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, readFileSync, writeSync } from 'node:fs';
 import { deviceFault, MachineError } from './device.ts';
-import type { Outcome } from './space.ts';
+import type { Outcome } from './command.ts';
 import { endAs, supervise } from './supervisor.ts';
 import { toolPath } from './tool.ts';
 

@@ -1,79 +1,16 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
-import type { Readable, Writable } from 'node:stream';
-import { startCommand } from './command.ts';
+import type { Writable } from 'node:stream';
+import { startCommand, type Command, type CommandOptions, type Namespace } from './command.ts';
 import { MachineError } from './device.ts';
 import { withoutInherited } from './inherited.ts';
-import { INIT_FD, initScript, type Surroundings } from './init.ts';
+import { INIT_FD, initScript, type SpaceOptions, type Surroundings } from './init.ts';
 import { mountTable, type Mount } from './mount-table.ts';
 import { Replies } from './replies.ts';
 import { TOOL_PATH, toolPath } from './tool.ts';
 
-/** A directory at which the FUSE file system shows. */
-export interface Root {
-  /** Where: an absolute real path of a directory, not `/`; no root lies in another. */
-  readonly path: string;
-  /** Which directory of the FUSE file system: `''` is its root, otherwise names joined by `/`. */
-  readonly from: string;
-}
-
-/** What a run's namespaces are made of. */
-export interface SpaceOptions {
-  /** From `openDevice`. The caller closes it, after the end. */
-  readonly device: number;
-  /** Called when the device is bound to the mount: read(2) of it gives EPERM before. From then on the server must answer. */
-  readonly attached: () => void;
-  readonly roots: readonly Root[];
-  /** Directories that show empty and read-only inside: the session. A missing one is passed over. */
-  readonly masked: readonly string[];
-  /** `none`: a network of its own, in which there is only the loopback. */
-  readonly network: 'shared' | 'none';
-  /** `read-only`: nothing but the roots and `writable` can be written, nor created in. */
-  readonly outside: 'as it is' | 'read-only';
-  /** With `read-only` outside: directories that stay writable. `/dev` and `/proc` always do. */
-  readonly writable: readonly string[];
-  /** A name in the first root that the server answers with ENOENT and takes as a call for its attention (`ring`). */
-  readonly bell: string;
-}
-
-/** How a process ended: exactly one of the two is not null. */
-export interface Outcome {
-  readonly status: number | null;
-  readonly signal: NodeJS.Signals | null;
-}
-
-/** How a command is started in a space. */
-export interface CommandOptions {
-  /** A path as seen inside. */
-  readonly cwd: string;
-  /** The whole environment; nothing is added to it or taken from it. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Standard input, output and error. Other descriptors do not reach the command. */
-  readonly stdio: readonly [Standard, Standard, Standard];
-}
-
-/** A standard stream: this process's own one, nothing, a pipe to this process, or a descriptor. */
-export type Standard = 'inherit' | 'ignore' | 'pipe' | number;
-
-/** A namespace, held open. */
-export interface Namespace {
-  readonly kind: string;
-  readonly fd: number;
-}
-
-/** A command that runs in a space. */
-export interface Command {
-  /** Rejected with `MachineError` where the command could not be brought into the space. */
-  readonly exited: Promise<Outcome>;
-  /** Null where not a pipe. */
-  readonly stdin: Writable | null;
-  readonly stdout: Readable | null;
-  readonly stderr: Readable | null;
-  /** Sends a signal to the command itself; nothing happens once it has ended. */
-  kill(signal: NodeJS.Signals): Promise<void>;
-  /** Whether the command is stopped (as by Ctrl-Z). */
-  stopped(): boolean;
-}
+export type { Outcome } from './command.ts';
+export type { Standard } from './inherited.ts';
 
 /**
  * The namespaces of a run: mounts, processes, perhaps the network. It lives as long as its first process, which
@@ -92,6 +29,8 @@ export interface Space {
    * directory that cannot be entered with 125.
    */
   spawn(argv: readonly string[], options: CommandOptions): Command;
+  /** The process that looks the bell up, as the header of its requests has it: nobody of the run's numbering. */
+  readonly ringer: 0;
   /** Has the bell's name looked up; a look-up begins after each call, several calls may share one. */
   ring(): void;
   /** Ends all that runs inside. Resolved when no process is left. Idempotent. The server must answer until then. */
@@ -104,7 +43,8 @@ export interface Space {
 const CONTROLS = '/sys/fs/fuse/connections';
 
 /**
- * Makes the namespaces, mounts and waits until all is in place. Throws `MachineError` where the machine lacks something, and leaves nothing behind.
+ * Makes the namespaces, mounts and waits until all is in place. Throws `MachineError` where the machine lacks something, and
+ * leaves nothing behind.
  */
 export async function openSpace(options: SpaceOptions): Promise<Space> {
   const own = new OwnSpace(options);
@@ -119,6 +59,7 @@ export async function openSpace(options: SpaceOptions): Promise<Space> {
 
 class OwnSpace implements Space {
   init = 0;
+  readonly ringer = 0;
   readonly ended: Promise<void>;
   readonly #options: SpaceOptions;
   readonly #holder: ChildProcess;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
-import type { Command, Outcome } from './space.ts';
+import type { Command, Outcome } from './command.ts';
 
 /** Signals that are passed on to the command whoever sent them: they come to this process alone. */
 const PASSED = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const;
