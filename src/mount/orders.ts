@@ -18,7 +18,9 @@ export type Order =
   | { readonly kind: 'processes'; readonly proc: string; readonly ringer: number }
   | { readonly kind: 'run'; readonly argv: readonly string[]; readonly cwd: string }
   | { readonly kind: 'exit'; readonly status: number | null; readonly signal: string | null }
-  | { readonly kind: 'mark'; readonly label: string; readonly data: unknown; readonly pid: number | undefined; readonly actor: string | undefined }
+  | { readonly kind: 'mark'; readonly label: string; readonly data: unknown; readonly actor: string | undefined;
+    /** What followed the bell's name in the look-up by which the process showed itself. */
+    readonly claim: string; }
   | { readonly kind: 'flush' };
 
 /** An order with the number that its answer names. */

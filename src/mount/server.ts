@@ -23,9 +23,13 @@ const ERRNO = new Map<string, number>(Object.entries(constants.errno));
 export interface ServerOptions {
   /** No names and attributes are kept: every look is asked and told. */
   readonly exact: boolean;
-  /** A name in the root that is no file: a look at it calls `woken`. */
+  /**
+   * A name in the root that is no file: a look at it calls `woken`. A longer name that begins so is a claim: `claimed` gets
+   * the rest, after a dash, and the thread that looked.
+   */
   readonly bell: string;
   readonly woken: () => void;
+  readonly claimed: (claim: string, thread: number) => void;
   /** A bug, or a fault without a name: the request got EIO. */
   readonly failed: (error: unknown) => void;
 }
@@ -85,7 +89,7 @@ export class Server {
     const attributes = new AttributeRequests(exchange), directories = new DirectoryRequests(exchange);
     return new Map<number, () => number>([
       [Opcode.INIT, () => this.init()],
-      [Opcode.LOOKUP, () => request.node === ROOT_ID && request.name(0) === this.options.bell ? this.wake() : names.lookup()],
+      [Opcode.LOOKUP, () => request.node === ROOT_ID && request.name(0).startsWith(this.options.bell) ? this.wake(request.name(0)) : names.lookup()],
       [Opcode.FORGET, () => this.forget(request.node, request.u64(0))],
       [Opcode.BATCH_FORGET, () => this.forgetMany()],
       [Opcode.GETATTR, () => attributes.getattr()],
@@ -135,9 +139,11 @@ export class Server {
     return reply.done();
   }
 
-  private wake(): number {
+  private wake(name: string): number {
+    const { bell, woken, claimed } = this.options;
     this.idle();
-    this.options.woken();
+    if (name === bell) woken();
+    else claimed(name.slice(bell.length + 1), this.request.thread);
     return this.reply.fail(ENOENT);
   }
 

@@ -20,7 +20,8 @@ function serve(): void {
   const overlay = Overlay.openSync({ ...options.overlay, actor: options.actor });
   const { served } = overlay, callers = new Callers(options.actor);
   const server = new Server(served, callers, {
-    exact: options.exact, bell: options.bell, woken: () => obeyAll(),
+    exact: options.exact, bell: options.bell, woken: obeyAll,
+    claimed: (claim, thread) => callers.claim(claim, thread),
     failed: (error) => say({ kind: 'failed', error }),
   });
   let processes: Processes | undefined;
@@ -48,8 +49,7 @@ function serve(): void {
       case 'run': return served.tellRun(order.argv, order.cwd);
       case 'exit': return served.tellExit(order.status, order.signal);
       case 'mark': {
-        if (order.actor !== undefined && order.pid !== undefined) callers.assign(order.pid, order.actor);
-        if (order.pid !== undefined) served.acting(callers.ofProcess(order.pid));
+        served.acting(callers.claimant(order.claim, order.actor));
         return served.tellMark(order.label, order.data);
       }
       case 'flush': break;
