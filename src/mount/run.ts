@@ -46,7 +46,7 @@ export async function runOverlay(options: RunOptions): Promise<RunResult> {
   try {
     // Both take their time; neither needs the other until the command starts.
     const [space] = await bothOrNone(openRun(options, device, serving), serving.opened, () => serving.giveUp());
-    serving.ringBy(() => space.ring());
+    serving.ringBy(space.ringer, () => space.ring());
     try {
       return await runIn(space, serving, options);
     } finally {
@@ -77,7 +77,7 @@ async function bothOrNone(space: Promise<Space>, opened: Promise<number>, giveUp
 
 async function runIn(space: Space, serving: Serving, options: RunOptions): Promise<RunResult> {
   const { argv, cwd, stdio, root } = options;
-  await serving.order({ kind: 'processes', proc: space.procRoot, ringer: 1 });
+  await serving.order({ kind: 'processes', proc: space.procRoot });
   const marks = await Marks.listen(serving, root), env = { ...options.env, [SOCKET_VARIABLE]: marks.path };
   try {
     const from = await serving.order({ kind: 'run', argv, cwd });

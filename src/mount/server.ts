@@ -28,6 +28,8 @@ export interface ServerOptions {
    * the rest, after a dash, and the thread that looked.
    */
   readonly bell: string;
+  /** The thread that does so. */
+  readonly ringer: () => number;
   readonly woken: () => void;
   readonly claimed: (claim: string, thread: number) => void;
   /** A bug, or a fault without a name: the request got EIO. */
@@ -47,15 +49,10 @@ export class Server {
 
   constructor(served: Served, callers: Callers, options: ServerOptions) {
     this.options = options;
-    this.exchange = new Exchange({ served, callers, exact: options.exact });
+    this.exchange = new Exchange({ served, callers, exact: options.exact, ringer: options.ringer });
     this.request = this.exchange.request;
     this.reply = this.exchange.reply;
     this.answers = this.table();
-  }
-
-  /** The thread that rings looks at nothing for its own sake. */
-  knowRinger(thread: number): void {
-    this.exchange.ringer = thread;
   }
 
   /** Answers the request of `length` bytes in the buffer. Bytes of the reply; 0 where the kernel wants none. */
