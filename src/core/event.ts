@@ -140,7 +140,7 @@ interface Mutation extends Place {
   readonly mtime: Nanoseconds;
   /** Present exactly when this event takes a lower file over. */
   readonly lower?: LowerBase;
-  /** The file has no name any more (open, unlinked): told for completeness, no part of the tree. */
+  /** The file has no name (open, unlinked, or not named yet): told for completeness, no part of the tree. */
   readonly unlinked?: true;
   /** Device of a file born in the lower, where `path` may be a name it has lost and `ino` has to find it. */
   readonly dev?: Inode;

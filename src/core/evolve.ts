@@ -2,7 +2,7 @@ import { S_IFMT } from './attr.ts';
 import type { Content } from './content.ts';
 import type {
   ChmodBody, ChownBody, DeleteBody, Event, ExtentRecord, Inode, LinkBody, LowerBase, MutationBody, RemovexattrBody, RenameBody,
-  SetxattrBody, UtimesBody, WriteBody,
+  SetxattrBody, TruncateBody, UtimesBody, WriteBody,
 } from './event.ts';
 import { emptyExtents, overwrite, truncateTo, type ExtentMap, type ExtentSource } from './extents.ts';
 import { Names } from './names.ts';
@@ -37,7 +37,10 @@ export function evolve(state: State, event: Event, held?: Content): Node | undef
       discard(state, event.paths);
       return undefined;
     default:
-      return event.unlinked === true ? undefined : mutate(state, event, held);
+      if (event.unlinked !== true) return mutate(state, event, held);
+      // A file born without a name has its number all the same.
+      if (event.op === 'write' && event.created !== undefined) born(state, event.ino);
+      return undefined;
   }
 }
 
@@ -53,14 +56,8 @@ function mutate(state: State, event: TreeMutation & { seq: number }, held: Conte
       applyWrite(node, event, held);
       return node;
     }
-    case 'truncate': {
-      const node = target(state, event);
-      node.content = { kind: 'extents', map: truncateTo(extentsOf(node), event.size) };
-      node.version = event.version;
-      node.contentSeq = event.seq;
-      node.mtime = node.ctime = time;
+    case 'truncate': applyTruncate(target(state, event), event);
       return undefined;
-    }
     case 'mkdir':
       place(state, event.path, newborn(state.owner, 'directory', { ...event, ino: born(state, event.ino), time }), time);
       return undefined;
@@ -99,6 +96,14 @@ export function applyWrite(node: Node, event: WriteBody & { readonly seq: number
   node.mode = event.mode;
   node.mtime = node.ctime = BigInt(event.mtime);
   node.timesSet = false;
+}
+
+/** What a change of size does to its node, whose content must be stored. */
+export function applyTruncate(node: Node, event: TruncateBody & { readonly seq: number }): void {
+  node.content = { kind: 'extents', map: truncateTo(extentsOf(node), event.size) };
+  node.version = event.version;
+  node.contentSeq = event.seq;
+  node.mtime = node.ctime = BigInt(event.mtime);
 }
 
 export type AttributeBody = ChmodBody | ChownBody | UtimesBody | SetxattrBody | RemovexattrBody;

@@ -44,7 +44,7 @@ export class Attributes {
       dev: node.dev ?? (node.ino === undefined ? below?.dev : undefined) ?? this.device,
       ino: node.ino ?? below?.ino ?? 0n,
       mode: node.mode ?? below?.mode ?? typeBits(node.type) + 0o755,
-      nlink: node.type === 'directory' ? (node.opaque ? 2 : below?.nlink ?? 2) + node.subdirectories : node.nlink,
+      nlink: node.type === 'directory' ? directoryLinks(node, below) : node.nlink,
       uid: node.uid ?? below?.uid ?? 0,
       gid: node.gid ?? below?.gid ?? 0,
       rdev: node.rdev,
@@ -69,6 +69,12 @@ export class Attributes {
   sizeOf(node: Node): number {
     return sizeOf(node, node.content.kind === 'lower' ? this.lowerAttr(node) : undefined);
   }
+}
+
+/** 1 where the lower's file system does not count subdirectories: a wrong count would let `find` pass them over. */
+function directoryLinks(node: Node, below: Attr | undefined): number {
+  if (node.opaque || below === undefined) return 2 + node.subdirectories;
+  return below.nlink < 2 ? below.nlink : below.nlink + node.subdirectories;
 }
 
 function needsLower(node: Node): boolean {

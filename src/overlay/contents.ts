@@ -228,6 +228,12 @@ export class Contents {
   }
 }
 
+/** An extent whose bytes are stored, or zeros, as an event holds it: `shift` bytes further on. */
+export function extentRecord({ at, length, source }: Extent, shift: number): ExtentRecord {
+  const place = { at: at + shift, length };
+  return source.kind === 'blob' ? { ...place, blob: source.digest, from: source.from } : place;
+}
+
 /** The bytes of a range that lies in memory, as one piece; no copy where it is one piece already. */
 function gather(map: ExtentMap, start: number, end: number): Uint8Array {
   const pieces = slices(map, start, end), [only] = pieces;

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import type { Attr } from '../core/attr.ts';
-import type { WriteBody } from '../core/event.ts';
-import { extentsOf, lowerExtents } from '../core/evolve.ts';
+import type { TruncateBody, WriteBody } from '../core/event.ts';
+import { applyTruncate, extentsOf, lowerExtents } from '../core/evolve.ts';
 import type { PathName, TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { find } from '../core/state.ts';
@@ -24,7 +24,7 @@ import { HASHED_BASE_BYTES, readThrough, spotOf, type World } from './world.ts';
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_TRUNC, O_RDONLY, O_WRONLY, S_IFREG } = constants;
 /** The largest file, in bytes: offsets have to be exact numbers. */
-const MAX_FILE_BYTES = Number.MAX_SAFE_INTEGER;
+export const MAX_FILE_BYTES = Number.MAX_SAFE_INTEGER;
 /** Files up to this size are read whole in one go where a whole file is asked for. */
 const SLURP_BYTES = 1024 * 1024;
 const APPEND_FLAGS = O_WRONLY | O_CREAT | O_APPEND;
@@ -165,17 +165,17 @@ export class Files {
   }
 
   /** Changes the size of what `target` is; what is gained is zeros. */
-  resize(actor: string, target: Spot, at: Observed, size: number, unlinked: boolean, open: LowerFile | undefined): void {
+  resize(actor: string, target: Spot, at: Observed, size: number, unlinked: boolean): void {
     if (size > MAX_FILE_BYTES) throw new Refusal('EFBIG');
     const { world } = this, attr = world.attributes.of(target);
     const node = target.node, hashed = node === undefined && !unlinked ? world.hashBase(target) : undefined;
     const lower = hashed && world.base({ ...target, attr: hashed.attr }, hashed.version);
     const current = node === undefined ? attr.size : world.attributes.sizeOf(node);
+    if (unlinked) return this.resizeOrphan(actor, node as Node, at, size);
     if (size === current && node !== undefined) {
       // As ftruncate(2): the size is the same, the times are not.
-      return this.retouch(actor, target, at, node, unlinked);
+      return this.retouch(actor, target, at, node);
     }
-    if (unlinked) return this.orphanWrite(actor, target, at, resized(world.contents.whole(node as Node, open), size));
     const version: Version | undefined = size === 0 ? EMPTY_VERSION : undefined;
     const identity = node === undefined ? { ino: inodeRecord(attr.ino) } : world.identity(node);
     world.mutate(actor, {
@@ -276,7 +276,7 @@ export class Files {
   private nameNew(actor: string, look: Look & { kind: 'missing' }, mode: number, write: PendingWrite): void {
     const { world } = this, { missing, at } = world.vacant(actor, look, MAKES, 'open');
     world.mutate(actor, {
-      op: 'write', path: at.path, ...viaField(at), size: write.size, mode: S_IFREG | (mode & ~world.credentials.umask & 0o7777),
+      op: 'write', path: at.path, ...viaField(at), size: write.size, mode: world.newMode(missing.parent, S_IFREG | (mode & 0o7777)),
       ino: world.state.nextIno, created: world.ownerIn(missing.parent), mtime: world.now(),
     }, write);
     world.watchers.renamed(at.path);
@@ -318,12 +318,14 @@ export class Files {
     return this.world.inodes.hold(key, () => new OpenInode({ key, path: spot.path, node: spot.node, origin: spot.origin, attr }));
   }
 
-  private holdNode(node: Node, path: TreePath): OpenInode {
+  /** An open file that is `node`, whatever name leads to it. */
+  holdNode(node: Node, path: TreePath): OpenInode {
     const key = inodeKeyOf(node);
     return this.world.inodes.hold(key, () => new OpenInode({ key, path, node, origin: node.origin, attr: undefined }));
   }
 
-  private describe(actor: string, inode: OpenInode, via: string | undefined, flags: number): number {
+  /** A descriptor of an open file. */
+  describe(actor: string, inode: OpenInode, via: string | undefined, flags: number): number {
     const access = flags & O_ACCMODE;
     return this.world.descriptors.add(new Descriptor({
       inode, actor, via, readable: access !== O_WRONLY, writable: access !== O_RDONLY,
@@ -398,14 +400,15 @@ export class Files {
     return write;
   }
 
-  private orphanWrite(actor: string, target: Spot, at: Observed, bytes: Uint8Array): void {
-    this.world.session.publish();
-    this.appendWrite(actor, target.node as Node, at, PendingWrite.whole(bytes), this.world.now(), true);
+  private resizeOrphan(actor: string, node: Node, at: Observed, size: number): void {
+    const { world } = this;
+    const body: TruncateBody = { op: 'truncate', path: at.path, ...viaField(at), size, ...world.identity(node), mtime: world.now(), unlinked: true };
+    world.mutate(actor, body);
+    applyTruncate(node, { ...body, seq: world.state.seq });
   }
 
-  private retouch(actor: string, target: Spot, at: Observed, node: Node, unlinked: boolean): void {
+  private retouch(actor: string, target: Spot, at: Observed, node: Node): void {
     const { world } = this, size = world.attributes.sizeOf(node);
-    if (unlinked) return;
     world.mutate(actor, { op: 'truncate', path: at.path, ...viaField(at), size, ...world.identity(node), mtime: world.now(),
       ...(node.version === undefined ? undefined : { version: node.version }) });
     world.watchers.changed(target.path);
@@ -423,7 +426,7 @@ export class Files {
   }
 
   /** As write(2) by others than root: setuid goes, and setgid where the group may execute. */
-  private modeAfterWrite(mode: number): number {
+  modeAfterWrite(mode: number): number {
     if (this.world.credentials.isRoot) return mode;
     return mode & ~0o4000 & ((mode & 0o010) !== 0 ? ~0o2000 : ~0);
   }
@@ -434,10 +437,4 @@ function copyOf(bytes: Uint8Array): Uint8Array {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   copy.set(bytes);
   return copy;
-}
-
-function resized(bytes: Uint8Array, size: number): Uint8Array {
-  const out = new Uint8Array(size);
-  out.set(bytes.subarray(0, size));
-  return out;
 }

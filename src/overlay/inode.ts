@@ -21,6 +21,8 @@ export class OpenInode {
   count = 0;
   /** Its last name is gone. */
   unlinked = false;
+  /** It never had a name, and may get one. */
+  nameable = false;
 
   constructor(born: { key: string; path: TreePath; node: Node | undefined; origin: TreePath | undefined; attr: Attr | undefined }) {
     this.key = born.key;

@@ -8,13 +8,15 @@ import type { Descriptor } from './descriptor.ts';
 import { Files } from './files.ts';
 import { Metadata } from './metadata.ts';
 import { Namespace } from './namespace.ts';
-import { Reading, lowerFileOf } from './reading.ts';
+import { Ranges } from './ranges.ts';
+import { Reading } from './reading.ts';
 import type { Observed } from './recorder.ts';
 import { notFound, outsideTree } from './refusals.ts';
 import { ALTERS, READS, STATS } from './ruling.ts';
 import { spotType, type Look, type Spot } from './spot.ts';
-import { FIRST_DESCRIPTOR, type System, type SystemEntry, type WatchListener } from './system.ts';
+import { FIRST_DESCRIPTOR, type System, type SystemEntry, type SystemTime, type WatchListener } from './system.ts';
 import { spotOf, type World } from './world.ts';
+import { Unnamed } from './unnamed.ts';
 import { XattrCalls } from './xattrs.ts';
 import { find } from '../core/state.ts';
 import { Node } from '../core/tree.ts';
@@ -30,6 +32,8 @@ export class Kernel implements System {
   private readonly reading: Reading;
   private readonly namespace: Namespace;
   private readonly metadata: Metadata;
+  private readonly ranges: Ranges;
+  private readonly unnamed: Unnamed;
   readonly xattrs: XattrCalls;
   /** What looks repeated on a timer showed last, by path as asked. */
   private readonly repeated = new Map<PathName, Attr | 'nothing'>();
@@ -40,6 +44,8 @@ export class Kernel implements System {
     this.files = new Files(world);
     this.reading = new Reading(world);
     this.namespace = new Namespace(world);
+    this.ranges = new Ranges(world, this.files, this.reading);
+    this.unnamed = new Unnamed(world, this.files, this.namespace);
     const metadata = this.metadata = new Metadata(world);
     this.xattrs = new XattrCalls({ world, actor, metadata, held: (target, call, options) => {
       const changes = call === 'setxattr' || call === 'removexattr';
@@ -84,7 +90,7 @@ export class Kernel implements System {
     const d = this.descriptor(fd);
     if (!d.writable || d.isDirectory) throw new Refusal('EINVAL');
     const { spot, at, unlinked } = this.held(fd);
-    this.files.resize(this.actor, spot, at, size, unlinked, lowerFileOf(d.inode));
+    this.files.resize(this.actor, spot, at, size, unlinked);
   }
 
   fsync(fd: number): void {
@@ -114,9 +120,29 @@ export class Kernel implements System {
     this.metadata.chown(this.actor, spot, at, uid, gid, unlinked);
   }
 
-  futimes(fd: number, atime: bigint, mtime: bigint): void {
+  futimes(fd: number, atime: SystemTime, mtime: SystemTime): void {
     const { spot, at, unlinked } = this.held(fd, 'futime');
-    this.metadata.utimes(this.actor, spot, at, atime, mtime, unlinked);
+    this.metadata.utimes(this.actor, spot, at, { atime, mtime }, unlinked);
+  }
+
+  fallocate(fd: number, mode: number, offset: number, length: number): void {
+    this.ranges.allocate(this.actor, { descriptor: this.descriptor(fd), ...this.held(fd) }, mode, offset, length);
+  }
+
+  seek(fd: number, offset: number, wanted: 'data' | 'hole'): number {
+    return this.ranges.seek(this.descriptor(fd), offset, wanted);
+  }
+
+  copyRange(from: number, fromAt: number | null, to: number, toAt: number | null, length: number): number {
+    return this.ranges.copy(this.actor, { from: this.descriptor(from), fromAt, to: this.descriptor(to), toAt, length });
+  }
+
+  tmpfile(path: PathName, flags: number, mode: number): number {
+    return this.unnamed.open(this.actor, path, flags, mode);
+  }
+
+  linkOpen(fd: number, to: PathName): void {
+    this.unnamed.link(this.actor, this.descriptor(fd).inode, this.held(fd), to);
   }
 
   readFile(path: PathName, flags: number): Uint8Array;
@@ -283,9 +309,9 @@ export class Kernel implements System {
     this.metadata.chown(this.actor, spot, at, uid, gid, false);
   }
 
-  utimes(path: PathName, atime: bigint, mtime: bigint, options: { follow: boolean }): void {
+  utimes(path: PathName, atime: SystemTime, mtime: SystemTime, options: { follow: boolean }): void {
     const { spot, at } = this.world.must(this.actor, path, options.follow ? 'utime' : 'lutime', { ...options, does: ALTERS });
-    this.metadata.utimes(this.actor, spot, at, atime, mtime, false);
+    this.metadata.utimes(this.actor, spot, at, { atime, mtime }, false);
   }
 
   watch(

@@ -6,6 +6,7 @@ import { inodeRecord } from './attributes.ts';
 import { READ, SEARCH, WRITE } from './permission.ts';
 import { viaField, type Observed } from './recorder.ts';
 import { spotType, type Spot } from './spot.ts';
+import type { SystemTime } from './system.ts';
 import type { World } from './world.ts';
 
 /** A chown argument that leaves the owner, or the group, as it is. */
@@ -27,7 +28,7 @@ export class Metadata {
     if (spotType(spot) === 'symlink') throw new Refusal('ENOTSUP');
     world.credentials.demandOwner(attr);
     let bits = mode & PERMISSION_BITS;
-    if (!world.credentials.isRoot && spotType(spot) !== 'directory' && !world.credentials.isMember(attr.gid)) bits &= ~S_ISGID;
+    if (!world.credentials.isRoot && !world.credentials.isMember(attr.gid)) bits &= ~S_ISGID;
     this.change(actor, spot, { op: 'chmod', path: at.path, ...viaField(at), mode: (attr.mode & ~PERMISSION_BITS) | bits,
       ...this.common(spot, attr, unlinked) });
   }
@@ -36,18 +37,25 @@ export class Metadata {
     const { world } = this, attr = world.attributes.of(spot);
     const owner = UNCHANGED.has(uid) ? attr.uid : uid, group = UNCHANGED.has(gid) ? attr.gid : gid;
     if (!world.credentials.isRoot) {
-      if (owner !== attr.uid || attr.uid !== world.credentials.uid) throw new Refusal('EPERM');
-      if (group !== attr.gid && !world.credentials.isMember(group)) throw new Refusal('EPERM');
+      const isOwner = attr.uid === world.credentials.uid;
+      if (!UNCHANGED.has(uid) && (owner !== attr.uid || !isOwner)) throw new Refusal('EPERM');
+      if (!UNCHANGED.has(gid) && (!isOwner || (group !== attr.gid && !world.credentials.isMember(group)))) throw new Refusal('EPERM');
     }
     this.change(actor, spot, { op: 'chown', path: at.path, ...viaField(at), uid: owner, gid: group, mode: modeAfterChown(attr, spot),
       ...this.common(spot, attr, unlinked) });
   }
 
-  utimes(actor: string, spot: Spot, at: Observed, atime: bigint, mtime: bigint, unlinked: boolean): void {
-    const attr = this.world.attributes.of(spot);
-    this.world.credentials.demandOwner(attr);
+  utimes(actor: string, spot: Spot, at: Observed, { atime, mtime }: { atime: SystemTime; mtime: SystemTime }, unlinked: boolean): void {
+    if (atime === 'omit' && mtime === 'omit') return;
+    const { credentials } = this.world, attr = this.world.attributes.of(spot);
+    // The moment may be set by whoever may write the file, anything else by its owner alone.
+    if (atime === 'now' && mtime === 'now' && attr.uid !== credentials.uid) credentials.demand(spot, WRITE);
+    else credentials.demandOwner(attr);
     const { mtime: ctime, ...rest } = this.common(spot, attr, unlinked);
-    this.change(actor, spot, { op: 'utimes', path: at.path, ...viaField(at), atime: String(atime), mtime: String(mtime), ctime, ...rest });
+    const set = (time: SystemTime, was: bigint): string => (time === 'now' ? ctime : String(time === 'omit' ? was : time));
+    this.change(actor, spot, {
+      op: 'utimes', path: at.path, ...viaField(at), atime: set(atime, attr.atime), mtime: set(mtime, attr.mtime), ctime, ...rest,
+    });
   }
 
   /** Gives an extended attribute a value (base64), or takes it away where `value` is undefined. What is allowed was checked. */

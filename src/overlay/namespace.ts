@@ -46,8 +46,8 @@ export class Namespace {
     if (type === 'directory' || type === 'symlink') throw new Refusal('EINVAL');
     if ((type === 'block' || type === 'character') && !world.credentials.isRoot) throw new Refusal('EPERM');
     world.mutate(actor, {
-      op: 'mknod', path: at.path, ...viaField(at), type, mode: typeBits(type) | (mode & 0o7777 & ~world.credentials.umask),
-      rdev, ino: world.state.nextIno, ...world.ownerIn(parent), mtime: world.now(),
+      op: 'mknod', path: at.path, ...viaField(at), type, mode: world.newMode(parent, typeBits(type) | (mode & 0o7777)),
+      rdev: type === 'block' || type === 'character' ? rdev : 0, ino: world.state.nextIno, ...world.ownerIn(parent), mtime: world.now(),
     });
     world.watchers.renamed(at.path);
   }
@@ -64,7 +64,12 @@ export class Namespace {
   }
 
   link(actor: string, from: PathName, to: PathName): void {
-    const { world } = this, { spot, at } = world.must(actor, from, 'link', { follow: false, does: LINKS });
+    this.linkTo(actor, this.world.must(actor, from, 'link', { follow: false, does: LINKS }), to);
+  }
+
+  /** A further name for what was found, or is held open and still has a name. */
+  linkTo(actor: string, { spot, at }: { spot: Spot; at: Observed }, to: PathName): void {
+    const { world } = this;
     const target = this.vacancy(actor, to, 'link', { directory: false }).at;
     if (spotType(spot) === 'directory') throw new Refusal('EPERM');
     this.sieve?.demandMovable(actor, spot, target.path, 'link');
@@ -101,6 +106,7 @@ export class Namespace {
 
   /** rename(2) and renameat2(2), with Linux's own order of refusals. */
   rename(actor: string, from: PathName, to: PathName, options: { exchange?: boolean; noReplace?: boolean }): void {
+    if (options.exchange === true && options.noReplace === true) throw new Refusal('EINVAL');
     const { world } = this, a = world.lookParent(actor, from, 'rename');
     if (a.kind === 'missing') throw world.missed(actor, a, RENAMES, 'rename');
     const b = world.lookParent(actor, to, 'rename');
@@ -217,7 +223,7 @@ export class Namespace {
   }
 
   /** A place for something new. Throws EEXIST where something is, ENOENT where only a directory could be, and is not wanted. */
-  private vacancy(actor: string, path: PathName, call: string, wanted: { directory: boolean }): { parent: Spot; at: Observed } {
+  vacancy(actor: string, path: PathName, call: string, wanted: { directory: boolean }): { parent: Spot; at: Observed } {
     const named = this.named(actor, path, call, { special: { '/': 'EEXIST', '.': 'EEXIST', '..': 'EEXIST' } });
     const found = this.world.walker.child(named.parent, named.name);
     if (!('parent' in found)) throw new Refusal('EEXIST');

@@ -58,9 +58,9 @@ export class Credentials {
     return this.caller !== undefined || this.own.uid === 0;
   }
 
-  /** Whether `trusted.` attributes are listed. */
+  /** Whether `trusted.` attributes are listed: on a mount they are not, since a run's root may not read them. */
   get isTrusted(): boolean {
-    return this.isRoot;
+    return this.caller === undefined && this.isRoot;
   }
 
   /** How to learn attributes; set once, when the overlay is put together. */

@@ -25,7 +25,17 @@ export interface System {
   fstat(fd: number): Attr;
   fchmod(fd: number, mode: number): void;
   fchown(fd: number, uid: number, gid: number): void;
-  futimes(fd: number, atime: bigint, mtime: bigint): void;
+  futimes(fd: number, atime: SystemTime, mtime: SystemTime): void;
+  /** fallocate(2), `mode` of FALLOC_KEEP_SIZE and its like; no room is set aside. */
+  fallocate(fd: number, mode: number, offset: number, length: number): void;
+  /** lseek(2) with SEEK_DATA or SEEK_HOLE: the offset found; the descriptor's own position stays. */
+  seek(fd: number, offset: number, wanted: 'data' | 'hole'): number;
+  /** copy_file_range(2): how many bytes were copied, at most `length`. `null`: at the descriptor's own position. */
+  copyRange(from: number, fromAt: number | null, to: number, toAt: number | null, length: number): number;
+  /** open(2) with O_TMPFILE: a file without a name in a directory. */
+  tmpfile(path: PathName, flags: number, mode: number): number;
+  /** linkat(2) of `/proc/self/fd/N`: a further name for an open file, or the first for one of `tmpfile`. */
+  linkOpen(fd: number, to: PathName): void;
 
   /** The whole file in one go, as open, read to the end and close would give it; the caller owns the bytes. */
   readFile(path: PathName, flags: number): Uint8Array;
@@ -64,7 +74,7 @@ export interface System {
   truncate(path: PathName, size: number): void;
   chmod(path: PathName, mode: number, options: { follow: boolean }): void;
   chown(path: PathName, uid: number, gid: number, options: { follow: boolean }): void;
-  utimes(path: PathName, atime: bigint, mtime: bigint, options: { follow: boolean }): void;
+  utimes(path: PathName, atime: SystemTime, mtime: SystemTime, options: { follow: boolean }): void;
 
   /** Extended attributes. */
   readonly xattrs: SystemXattrs;
@@ -91,6 +101,9 @@ export interface SystemXattrs {
   remove(target: PathName | number, name: string, options: { follow: boolean }): void;
 }
 
+/** A time to set: ns since 1970, the moment (UTIME_NOW), or as it is (UTIME_OMIT). */
+export type SystemTime = bigint | 'now' | 'omit';
+
 export type WatchListener = (event: 'rename' | 'change', name: string) => void;
 
 export interface SystemEntry {
@@ -100,6 +113,11 @@ export interface SystemEntry {
 
 /** The bits of open(2)'s flags that say for reading, writing or both; node has no name for them. */
 export const O_ACCMODE = 3;
+
+/** Modes of fallocate(2). */
+export const FALLOC_KEEP_SIZE = 1;
+export const FALLOC_PUNCH_HOLE = 2;
+export const FALLOC_ZERO_RANGE = 16;
 
 /** Overlay descriptors start here; smaller ones are real descriptors (0, 1, 2, and files outside the tree). */
 export const FIRST_DESCRIPTOR = 1 << 20;

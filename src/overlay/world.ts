@@ -210,6 +210,14 @@ export class World {
     return { uid, gid: (attr.mode & 0o2000) === 0 ? gid : attr.gid };
   }
 
+  /** Mode of what is named in `directory`: without the umask, and setgid only for members of the group that it would give. */
+  newMode(directory: Spot, mode: number): number {
+    const { credentials } = this, bits = mode & ~credentials.umask;
+    if (credentials.isRoot || (bits & 0o2010) !== 0o2010) return bits;
+    const attr = this.attributes.of(directory);
+    return (attr.mode & 0o2000) === 0 || credentials.isMember(attr.gid) ? bits : bits & ~0o2000;
+  }
+
   now(): string {
     return String(this.session.clock.nanoseconds());
   }

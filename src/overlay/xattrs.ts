@@ -19,6 +19,9 @@ const CAPABILITY_BYTES = new Set([12, 20, 24]);
 
 const NAME_SPACE = /^(user|trusted|security)\./;
 
+/** Name spaces that permission bits have no say in. */
+const UNCHECKED = /^(security|system)\./;
+
 /** What a call is about: what was found by its path, or is held by its descriptor. */
 export type Held = (target: PathName | number, call: string, options: { follow: boolean }) => { spot: Spot; at: Observed; unlinked: boolean };
 
@@ -96,10 +99,8 @@ export class XattrCalls implements SystemXattrs {
   private demandReadable(spot: Spot, name: string): void {
     const { credentials } = this.world;
     if (name.startsWith('trusted.') && !credentials.isRoot) throw new Refusal('ENODATA');
-    if (name.startsWith('user.')) {
-      if (!keepsUser(spot)) throw new Refusal('ENODATA');
-      credentials.demand(spot, READ);
-    }
+    if (name.startsWith('user.') && !keepsUser(spot)) throw new Refusal('ENODATA');
+    if (!UNCHECKED.test(name)) credentials.demand(spot, READ);
     demandNameSpace(name);
   }
 
@@ -110,8 +111,8 @@ export class XattrCalls implements SystemXattrs {
       if (!keepsUser(spot)) throw new Refusal('EPERM');
       const attr = attributes.of(spot);
       if (spotType(spot) === 'directory' && (attr.mode & 0o1000) !== 0) credentials.demandOwner(attr);
-      credentials.demand(spot, WRITE);
     }
+    if (!UNCHECKED.test(name)) credentials.demand(spot, WRITE);
     demandNameSpace(name);
   }
 }

@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import type { Attr, NodeType } from '../../src/core/attr.ts';
 import { compareNames, fromBytes, toBytes, type PathName } from '../../src/core/path.ts';
 import { Refusal } from '../../src/core/refusal.ts';
-import { FIRST_DESCRIPTOR, type System, type SystemEntry } from '../../src/overlay/system.ts';
+import { FIRST_DESCRIPTOR, type System, type SystemEntry, type SystemTime } from '../../src/overlay/system.ts';
 
 /**
  * A `System` that is the real file system itself: what the faces are tested over where the overlay is not the subject.
@@ -23,6 +23,11 @@ export function realSystem(): System {
     fchmod: (fd, mode) => refused(() => fs.fchmodSync(real(fd), mode)),
     fchown: (fd, uid, gid) => refused(() => fs.fchownSync(real(fd), uid, gid)),
     futimes: (fd, atime, mtime) => refused(() => fs.futimesSync(real(fd), seconds(atime), seconds(mtime))),
+    fallocate: unsupported,
+    seek: unsupported,
+    copyRange: unsupported,
+    tmpfile: unsupported,
+    linkOpen: unsupported,
     readFile: readFile as System['readFile'],
     writeFile: (path, content, flags, mode) => refused(() => {
       const fd = fs.openSync(bytes(path), flags, mode);
@@ -91,7 +96,8 @@ function bytes(path: string): Buffer {
 }
 
 /** Rounded up by half a microsecond: seconds as a double lose the last digits, and the call cuts. */
-function seconds(ns: bigint): string {
+function seconds(ns: SystemTime): string {
+  if (typeof ns === 'string') throw new Refusal('ENOTSUP');
   const away = ns < 0n ? -5e-7 : 5e-7;
   // As a string: a number below 0 stands for now.
   return String(Number(ns / 1_000_000_000n) + Number(ns % 1_000_000_000n) / 1e9 + away);

@@ -1,0 +1,329 @@
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { crc32 } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { S_IFMT, typeBits, type Attr, type NodeType } from '../../src/core/attr.ts';
+import type { PathName } from '../../src/core/path.ts';
+import { unreachable } from '../../src/core/unreachable.ts';
+import type { SystemTime } from '../../src/overlay/system.ts';
+import { lowerWith, machine, verdict, type Machine } from '../overlay/ground.ts';
+import { checkLaws } from '../support/laws.ts';
+
+/**
+ * Random programs of system calls, those above all that `node:fs` has no names for, over an overlay and in a real directory. The
+ * oracle is Python, which can make them all; one process plays a whole program.
+ */
+
+const ORACLE = path.join(import.meta.dirname, 'oracle.py');
+const LACKS_ORACLE = spawnSync('python3', ['--version']).status !== 0 && process.env['CI'] === undefined;
+const isRoot = process.geteuid?.() === 0;
+const SLOTS = 3, NOBODY = 65534;
+const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR, O_WRONLY, O_TRUNC } = fs.constants;
+
+interface OnSlot { readonly slot: number }
+interface OnPath { readonly path: string }
+
+type Step =
+  | { readonly op: 'open' | 'tmpfile' } & OnSlot & OnPath & { readonly flags: number; readonly mode: number }
+  | { readonly op: 'close' } & OnSlot
+  | { readonly op: 'linkOpen' } & OnSlot & OnPath
+  | { readonly op: 'write' } & OnSlot & { readonly at: number; readonly text: string; readonly times: number }
+  | { readonly op: 'read' } & OnSlot & { readonly at: number; readonly length: number }
+  | { readonly op: 'ftruncate' } & OnSlot & { readonly size: number }
+  | { readonly op: 'fallocate' } & OnSlot & { readonly mode: number; readonly offset: number; readonly length: number }
+  | { readonly op: 'seek' } & OnSlot & { readonly offset: number; readonly wanted: 'data' | 'hole' }
+  | { readonly op: 'copyRange'; readonly from: number; readonly to: number; readonly fromAt: number; readonly toAt: number; readonly length: number }
+  | { readonly op: 'fsetxattr' } & OnSlot & { readonly name: string; readonly value: string }
+  | { readonly op: 'fchmod' } & OnSlot & { readonly mode: number }
+  | { readonly op: 'rename' } & OnPath & { readonly to: string; readonly exchange: boolean; readonly noReplace: boolean }
+  | { readonly op: 'link' } & OnPath & { readonly to: string }
+  | { readonly op: 'unlink' | 'rmdir' } & OnPath
+  | { readonly op: 'mkdir' | 'chmod' } & OnPath & { readonly mode: number }
+  | { readonly op: 'mknod' } & OnPath & { readonly type: NodeType; readonly mode: number; readonly rdev: number }
+  | { readonly op: 'symlink' } & OnPath & { readonly target: string }
+  | { readonly op: 'chown' } & OnPath & { readonly uid: number; readonly gid: number }
+  | { readonly op: 'utimes' } & OnPath & { readonly atime: string; readonly mtime: string }
+  | { readonly op: 'setxattr' } & OnPath & { readonly name: string; readonly value: string; readonly only?: 'create' | 'replace' }
+  | { readonly op: 'removexattr' } & OnPath & { readonly name: string }
+  | { readonly op: 'reopen' };
+
+const slot = fc.nat({ max: SLOTS - 1 }), flag = fc.boolean();
+/** What may come and go: the root may not, and in a real directory it is a name like any other. */
+const anyName = fc.oneof(
+  { weight: 12, arbitrary: fc.constantFrom('a', 'b', 'big', 'd', 'd/a', 'd/e', 'd/e/a', 'g', 'g/a', 's', 's/a', 'p', 'l', 'n') },
+  { weight: 1, arbitrary: fc.constantFrom('n'.repeat(255), 'n'.repeat(256), 'a/x', 'd/') },
+);
+const anyPath = fc.oneof({ weight: 20, arbitrary: anyName }, { weight: 1, arbitrary: fc.constant('') });
+const anyDirectory = fc.constantFrom('', 'd', 'd/e', 'g', 's', 'n', 'a');
+const mode = fc.constantFrom(0o644, 0o600, 0o755, 0o777, 0o4755, 0o2755, 0o2770, 0o1777);
+const owner = fc.constantFrom(-1, -1, 0, 7, NOBODY);
+const offset = fc.oneof(fc.constantFrom(0, 1, 100, 4096, 65535, 65536, 65537, 131072), fc.nat({ max: 200_000 }));
+const time = fc.constantFrom('now', 'omit', '1000000000000000001', '5', '1234567890123456789');
+const xattr = { name: fc.constantFrom('user.a', 'user.b', 'user.low', 'user.', 'odd.a'), value: fc.constantFrom('1', 'value') };
+
+function step(op: Step['op'], fields: Readonly<Record<string, fc.Arbitrary<unknown>>>): fc.Arbitrary<Step> {
+  return fc.record({ op: fc.constant(op), ...fields }) as fc.Arbitrary<unknown> as fc.Arbitrary<Step>;
+}
+
+const anyStep: fc.Arbitrary<Step> = fc.oneof<fc.WeightedArbitrary<Step>[]>(
+  { weight: 6, arbitrary: step('open', { slot, path: anyPath, mode, flags: fc.constantFrom(O_RDONLY, O_RDWR, O_RDWR, O_WRONLY, O_RDWR | O_CREAT, O_RDWR | O_CREAT | O_EXCL, O_WRONLY | O_TRUNC) }).filter((each) => each.op !== 'open' || !'psl'.includes(each.path)) },
+  { weight: 3, arbitrary: step('tmpfile', { slot, path: anyDirectory, mode, flags: fc.constantFrom(O_RDWR, O_WRONLY, O_RDWR | O_EXCL, O_RDONLY) }) },
+  { weight: 1, arbitrary: step('close', { slot }) },
+  { weight: 4, arbitrary: step('linkOpen', { slot, path: anyName }) },
+  { weight: 6, arbitrary: step('write', { slot, at: offset, text: fc.constantFrom('x', 'abc', '0123456789abcdef'), times: fc.constantFrom(1, 3, 5000) }) },
+  { weight: 3, arbitrary: step('read', { slot, at: offset, length: fc.constantFrom(1, 1000, 200_000) }) },
+  { weight: 3, arbitrary: step('ftruncate', { slot, size: offset }) },
+  { weight: 7, arbitrary: step('fallocate', { slot, mode: fc.constantFrom(0, 1, 3, 3, 16, 17, 17, 2, 18, 8, 64), offset: fc.oneof(offset, fc.constant(-1)), length: fc.oneof(offset, fc.constant(-1)) }) },
+  { weight: 3, arbitrary: step('seek', { slot, offset, wanted: fc.constantFrom('data', 'hole') }) },
+  { weight: 5, arbitrary: step('copyRange', { from: slot, to: slot, fromAt: offset, toAt: offset, length: fc.constantFrom(0, 1, 5000, 70_000, 150_000) }) },
+  { weight: 1, arbitrary: step('fsetxattr', { slot, ...xattr }) },
+  { weight: 1, arbitrary: step('fchmod', { slot, mode }) },
+  { weight: 10, arbitrary: step('rename', { path: anyName, to: anyName, exchange: flag, noReplace: fc.nat({ max: 3 }).map((roll) => roll === 0) }) },
+  { weight: 3, arbitrary: step('link', { path: anyName, to: anyName }) },
+  { weight: 4, arbitrary: step('unlink', { path: anyName }) },
+  { weight: 2, arbitrary: step('rmdir', { path: anyName }) },
+  { weight: 3, arbitrary: step('mkdir', { path: anyName, mode }) },
+  { weight: 4, arbitrary: step('mknod', { path: anyName, type: fc.constantFrom('file', 'fifo', 'socket', 'character', 'block'), mode, rdev: fc.constantFrom(0, 0x103, 0x12345678) }) },
+  { weight: 1, arbitrary: step('symlink', { path: anyName, target: fc.constantFrom('a', 'd', '/none', 't'.repeat(4095), 't'.repeat(4096)) }) },
+  { weight: 2, arbitrary: step('chmod', { path: anyPath, mode }) },
+  { weight: 2, arbitrary: step('chown', { path: anyPath, uid: owner, gid: owner }) },
+  { weight: 3, arbitrary: step('utimes', { path: anyPath, atime: time, mtime: time }) },
+  { weight: 3, arbitrary: step('setxattr', { path: anyPath, ...xattr, only: fc.constantFrom(undefined, 'create', 'replace') }) },
+  { weight: 1, arbitrary: step('removexattr', { path: anyPath, name: xattr.name }) },
+  { weight: 1, arbitrary: fc.constant<Step>({ op: 'reopen' }) },
+);
+
+function digest(bytes: Uint8Array): string {
+  return `${bytes.length} bytes, sum ${crc32(bytes)}`;
+}
+
+/** The tree that programs start from; `s` is sticky, `g` gives its group. */
+function plant(root: string): void {
+  const at = (name: string): string => path.join(root, name);
+  for (const name of ['d', 'd/e', 'g', 's']) fs.mkdirSync(at(name));
+  for (const name of ['a', 'b', 'd/a', 'd/e/a', 'g/a', 's/a']) fs.writeFileSync(at(name), `content of ${name}`);
+  fs.linkSync(at('b'), at('d/b'));
+  fs.symlinkSync('a', at('l'));
+  fs.writeFileSync(at('big'), 'start');
+  fs.truncateSync(at('big'), 150_000);
+  spawnSync('mkfifo', [at('p')]);
+  const setxattr = spawnSync('python3', ['-c', 'import os,sys\nfor p in sys.argv[1:]: os.setxattr(p, "user.low", p[-1].encode())', at('a'), at('d'), at('d/a')]);
+  if (setxattr.status !== 0) throw new Error(String(setxattr.stderr));
+  if (isRoot) {
+    for (const name of ['d/a', 'd', 's', 'g/a']) fs.chownSync(at(name), NOBODY, NOBODY);
+    fs.chownSync(at('g'), NOBODY, 7);
+  }
+  fs.chmodSync(at('s'), 0o1777);
+  fs.chmodSync(at('g'), 0o2777);
+  for (const name of ['a', 'b', 'd/a', 'd/e/a', 'g/a', 's/a', 'big', 'd/e', 'd', 'g', 's', '']) fs.utimesSync(at(name), 1_000_000_000, 1_100_000_000);
+}
+
+/** Plays the steps over an overlay. */
+class Player {
+  machine: Machine;
+  private readonly root: string;
+  private readonly session: string;
+  private readonly slots = new Map<number, number>();
+
+  constructor(root: string) {
+    this.root = root;
+    this.session = path.join(root, '../session');
+    this.machine = machine(root, { session: this.session });
+  }
+
+  play(each: Step): string | number {
+    let told: string | number | undefined;
+    const refused = verdict(() => { told = this.perform(each); });
+    return refused === 'done' ? told ?? 'done' : refused;
+  }
+
+  private perform(each: Step): string | number | undefined {
+    const { system } = this.machine, at = (name: string): PathName => (name === '' ? this.root : `${this.root}/${name}`) as PathName;
+    const fd = (number: number): number => this.slots.get(number) ?? 5_000_000;
+    switch (each.op) {
+      case 'open':
+      case 'tmpfile':
+        this.close(each.slot);
+        this.slots.set(each.slot, system[each.op](at(each.path), each.flags, each.mode));
+        return undefined;
+      case 'close': this.close(each.slot); return undefined;
+      case 'linkOpen': system.linkOpen(fd(each.slot), at(each.path)); return undefined;
+      case 'write': {
+        const bytes = Buffer.from(each.text.repeat(each.times));
+        return system.write(fd(each.slot), bytes, 0, bytes.length, each.at);
+      }
+      case 'read': {
+        const into = Buffer.alloc(each.length), count = system.read(fd(each.slot), into, 0, each.length, each.at);
+        return digest(into.subarray(0, count));
+      }
+      case 'ftruncate': system.ftruncate(fd(each.slot), each.size); return undefined;
+      case 'fallocate': system.fallocate(fd(each.slot), each.mode, each.offset, each.length); return undefined;
+      case 'seek': return this.seek(fd(each.slot), each.offset, each.wanted);
+      case 'copyRange': {
+        let done = 0;
+        while (done < each.length) {
+          const count = system.copyRange(fd(each.from), each.fromAt + done, fd(each.to), each.toAt + done, each.length - done);
+          if (count === 0) break;
+          done += count;
+        }
+        return done;
+      }
+      case 'fsetxattr': system.xattrs.set(fd(each.slot), each.name, Buffer.from(each.value), { follow: true }); return undefined;
+      case 'fchmod': system.fchmod(fd(each.slot), each.mode); return undefined;
+      case 'rename': system.rename(at(each.path), at(each.to), each); return undefined;
+      case 'link': system.link(at(each.path), at(each.to)); return undefined;
+      case 'unlink': system.unlink(at(each.path)); return undefined;
+      case 'rmdir': system.rmdir(at(each.path)); return undefined;
+      case 'mkdir': system.mkdir(at(each.path), each.mode); return undefined;
+      case 'mknod': system.mknod(at(each.path), typeBits(each.type) | each.mode, each.rdev); return undefined;
+      case 'symlink': system.symlink(each.target, at(each.path)); return undefined;
+      case 'chmod': system.chmod(at(each.path), each.mode, { follow: true }); return undefined;
+      case 'chown': system.chown(at(each.path), each.uid, each.gid, { follow: false }); return undefined;
+      case 'utimes': system.utimes(at(each.path), moment(each.atime), moment(each.mtime), { follow: false }); return undefined;
+      case 'setxattr': {
+        const only = each.only === undefined ? {} : { only: each.only };
+        system.xattrs.set(at(each.path), each.name, Buffer.from(each.value), { follow: false, ...only });
+        return undefined;
+      }
+      case 'removexattr': system.xattrs.remove(at(each.path), each.name, { follow: false }); return undefined;
+      case 'reopen': this.reopen(); return undefined;
+      default: return unreachable(each);
+    }
+  }
+
+  /** What lies between the offset asked for and the one found has to be zeros, and the other way round. */
+  private seek(fd: number, from: number, wanted: 'data' | 'hole'): string {
+    const { system } = this.machine, { size } = system.fstat(fd);
+    if (from >= size) {
+      system.seek(fd, from, wanted);
+      throw new Error('an offset beyond the end was accepted');
+    }
+    let found = size;
+    const refused = verdict(() => { found = system.seek(fd, from, wanted); });
+    if (refused !== 'done' && (refused !== 'ENXIO' || wanted !== 'data')) throw new Error(`seek gave ${refused}`);
+    if (found < from || found > size) throw new Error(`seek from ${from} of ${size} gave ${found}`);
+    const isOpenForReading = verdict(() => system.read(fd, Buffer.alloc(1), 0, 1, 0)) === 'done';
+    if (wanted === 'data' && isOpenForReading) {
+      const between = Buffer.alloc(found - from);
+      for (let at = 0; at < between.length;) at += system.read(fd, between, at, between.length - at, from + at);
+      if (!between.every((byte) => byte === 0)) throw new Error(`data before ${found} was passed over`);
+    }
+    return 'somewhere';
+  }
+
+  private close(number: number): void {
+    const fd = this.slots.get(number);
+    this.slots.delete(number);
+    if (fd !== undefined) this.machine.system.close(fd);
+  }
+
+  reopen(): void {
+    this.slots.clear();
+    this.machine.close();
+    this.machine = machine(this.root, { session: this.session });
+  }
+}
+
+function moment(text: string): SystemTime {
+  return text === 'now' || text === 'omit' ? text : BigInt(text);
+}
+
+/** As the oracle tells of its tree. */
+function census({ system, at }: Machine, since: bigint): unknown[] {
+  const lines: unknown[] = [], numbers = new Map<string, string>();
+  const entryOf = (name: string, attr: Attr): unknown => {
+    const here = at(name), kind = attr.mode & S_IFMT, key = `${attr.dev}:${attr.ino}`;
+    if (!numbers.has(key)) numbers.set(key, name);
+    const xattrs = system.xattrs.list(here, { follow: false }).filter((each) => each.startsWith('user.'))
+      .map((each) => [each, Buffer.from(system.xattrs.get(here, each, { follow: false })).toString('base64')]);
+    return {
+      mode: attr.mode.toString(8), nlink: attr.nlink, uid: attr.uid, gid: attr.gid, rdev: attr.rdev,
+      mtime: attr.mtime >= since ? 'now' : String(attr.mtime), xattrs,
+      ...(kind === typeBits('directory') ? {} : { size: attr.size, first: numbers.get(key) }),
+      ...(kind === typeBits('file') ? { content: digest(system.readFile(here, O_RDONLY)) } : {}),
+      ...(kind === typeBits('symlink') ? { target: system.readlink(here) } : {}),
+    };
+  };
+  const visit = (name: string): void => {
+    const refused = verdict(() => {
+      const attr = system.mustStat(at(name), { follow: false });
+      lines.push([name, entryOf(name, attr)]);
+      if ((attr.mode & S_IFMT) !== typeBits('directory')) return;
+      for (const child of system.readdir(at(name))) visit(name === '' ? child.name : `${name}/${child.name}`);
+    });
+    if (refused === 'EACCES') lines.push([name, refused]);
+    else if (refused !== 'done') throw new Error(`${name}: ${refused}`);
+  };
+  visit('');
+  return lines;
+}
+
+/** Plays a program in both worlds; throws where they differ, or a law is broken, or the lower was changed. */
+function duel(program: readonly Step[], become: () => () => void): void {
+  const lower = lowerWith({}), real = lowerWith({}), since = BigInt(Date.now()) * 1_000_000n - 1_000_000_000n;
+  plant(lower);
+  plant(real);
+  for (const root of [lower, real]) fs.chmodSync(path.dirname(root), 0o777);
+  const before = testimony(lower), back = become(), umask = process.umask(0o022);
+  try {
+    const { status, stdout, stderr } = spawnSync('python3', [ORACLE], {
+      input: JSON.stringify({ root: real, since: String(since), umask: 0o022, steps: program }), encoding: 'utf8', maxBuffer: 2 ** 28,
+    });
+    if (status !== 0) throw new Error(`the oracle failed: ${stderr}`);
+    const oracle = JSON.parse(stdout) as { outcomes: unknown[]; census: unknown[] };
+    const player = new Player(lower);
+    for (const [index, each] of program.entries()) {
+      const got = player.play(each), expected = oracle.outcomes[index];
+      // Not every file system can make holes.
+      if (each.op === 'fallocate' && expected === 'ENOTSUP' && got !== expected) return;
+      expect({ index, step: each, got }).toEqual({ index, step: each, got: expected });
+    }
+    const live = census(player.machine, since);
+    expect(live).toEqual(oracle.census);
+    checkLaws({ events: () => player.machine.events(), head: { seq: player.machine.world.state.seq } });
+    player.reopen();
+    expect(census(player.machine, since)).toEqual(live);
+    player.machine.close();
+  } finally {
+    process.umask(umask);
+    back();
+  }
+  expect(testimony(lower)).toEqual(before);
+}
+
+/** All of a real tree that could tell that it was touched. */
+function testimony(root: string): unknown[] {
+  return fs.readdirSync(root, { recursive: true, encoding: 'utf8' }).sort().map((name) => {
+    const { ino, mode: bits, nlink, uid, gid, size, mtimeNs, ctimeNs } = fs.lstatSync(path.join(root, name), { bigint: true });
+    return [name, ino, bits, nlink, uid, gid, size, mtimeNs, ctimeNs].map(String);
+  });
+}
+
+/** This process is nobody until it is told otherwise. */
+function becomeNobody(): () => void {
+  const groups = process.getgroups?.() ?? [];
+  process.setgroups?.([NOBODY]);
+  process.setegid?.(NOBODY);
+  process.seteuid?.(NOBODY);
+  return () => {
+    process.seteuid?.(0);
+    process.setegid?.(0);
+    process.setgroups?.(groups);
+  };
+}
+
+const numRuns = Number(process.env['FUZZ_RUNS'] ?? 12);
+
+describe.skipIf(LACKS_ORACLE)('system calls, by random programs', () => {
+  it('do what a real kernel does', { timeout: 600_000 }, () => {
+    fc.assert(fc.property(fc.array(anyStep, { maxLength: 30, size: 'max' }), (program) => duel(program, () => () => undefined)), { numRuns });
+  });
+
+  it.runIf(isRoot)('do so for nobody, too', { timeout: 600_000 }, () => {
+    // Whether one may link what one does not own is a setting of the kernel, not a property of the file system.
+    const fits = ({ op }: Step): boolean => op !== 'link' && op !== 'linkOpen';
+    fc.assert(fc.property(fc.array(anyStep.filter(fits), { maxLength: 30, size: 'max' }), (program) => duel(program, becomeNobody)), { numRuns });
+  });
+});
