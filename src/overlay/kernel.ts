@@ -1,9 +1,10 @@
 import { constants } from 'node:fs';
-import { PERMISSION_BITS, sameFingerprint, type Attr } from '../core/attr.ts';
+import { sameFingerprint, type Attr } from '../core/attr.ts';
 import type { PathName, TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import type { LowerStatFs } from '../lower/lower.ts';
 import { originOf } from './attributes.ts';
+import { copyFile } from './copy.ts';
 import type { Descriptor } from './descriptor.ts';
 import { Files } from './files.ts';
 import { Metadata } from './metadata.ts';
@@ -173,19 +174,10 @@ export class Kernel implements System {
   }
 
   copyFile(from: PathName, to: PathName, options: { exclusive: boolean }): void {
-    const source = this.open(from, constants.O_RDONLY, 0);
-    try {
-      const attr = this.fstat(source), mode = attr.mode & PERMISSION_BITS;
-      const exclusive = options.exclusive ? constants.O_EXCL : 0;
-      this.files.demandFileName(this.actor, to, options);
-      if ((attr.mode & constants.S_IFMT) === constants.S_IFDIR) return this.copyDirectory(to, exclusive, mode);
-      const there = options.exclusive ? undefined : this.quietly(to);
-      if (there !== undefined && there.ino === attr.ino && there.dev === attr.dev) return;
-      this.writeFile(to, this.readAll(source), constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | exclusive, mode);
-      this.copyMode(to, mode);
-    } finally {
-      this.close(source);
-    }
+    copyFile(this, {
+      demandFileName: () => this.files.demandFileName(this.actor, to, options),
+      quietly: (path) => this.quietly(path), readAll: (fd) => this.readAll(fd),
+    }, from, to, options);
   }
 
   stat(path: PathName): Attr | undefined {
@@ -330,30 +322,6 @@ export class Kernel implements System {
 
   cwd(): string {
     return process.cwd();
-  }
-
-  /** As libuv has it: a directory is found out only by the read, and the target, even one that was there, is gone then. */
-  private copyDirectory(to: PathName, exclusive: number, mode: number): never {
-    const target = this.open(to, constants.O_WRONLY | constants.O_CREAT | exclusive, mode);
-    try {
-      this.ftruncate(target, 0);
-      this.fchmod(target, mode);
-    } finally {
-      this.close(target);
-    }
-    this.unlink(to);
-    throw new Refusal('EISDIR');
-  }
-
-  /** As libuv has it: where the mode cannot be given, the copy is taken back. */
-  private copyMode(to: PathName, mode: number): void {
-    if (((this.quietly(to) as Attr).mode & PERMISSION_BITS) === mode) return;
-    try {
-      this.chmod(to, mode, { follow: true });
-    } catch (error) {
-      this.unlink(to);
-      throw error;
-    }
   }
 
   /** Attributes without an event: for a call that is recorded by what it does. */
