@@ -37,6 +37,7 @@ async function makeProgram(args: readonly string[], version: string): Promise<Co
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help; after a verb, its page')
     .helpCommand('help [VERB]', 'print the page of a verb')
+    .enablePositionalOptions()
     .exitOverride()
     .configureOutput({
       writeOut: (text) => out.write(text),

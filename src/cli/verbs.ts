@@ -12,6 +12,7 @@ export interface Verb {
 /** All verbs, in the order in which help lists them, by heading. */
 export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   'Real processes': [
+    { name: 'run', summary: 'run a command over the overlay of a directory', load: async () => (await import('./run.ts')).run },
     { name: 'mount', summary: 'mount the overlay of a directory', load: async () => (await import('./mount.ts')).mount },
   ],
   'The machine and this program': [

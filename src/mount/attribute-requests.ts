@@ -28,7 +28,7 @@ export class AttributeRequests {
     }
     const found = served.look(path);
     if (found === undefined) return reply.fail(ENOENT);
-    if (request.thread !== this.exchange.ringer) served.tellStat(path, found.attr);
+    if (!this.exchange.isRinger) served.tellStat(path, found.attr);
     this.exchange.attributes(found);
     return reply.done();
   }

@@ -8,6 +8,7 @@ export class Callers {
   private readonly byProcess = new WeakMap<ProcessInfo, Caller>();
   /** Actors given to a process and all that descend from it. */
   private readonly actors = new Map<number, string>();
+  private readonly claims = new Map<string, ProcessInfo>();
   private readonly actor: string;
 
   constructor(actor: string) {
@@ -30,16 +31,25 @@ export class Callers {
     return caller;
   }
 
-  /** From here on, `pid` and its descendants act as `actor`. */
-  assign(pid: number, actor: string): void {
-    this.actors.set(pid, actor);
-    this.processes?.close();
+  /** A process shows who it is, to be named by `claim` later. */
+  claim(claim: string, thread: number): void {
+    const process = this.processes?.of(thread);
+    if (process !== undefined) this.claims.set(claim, process);
   }
 
-  /** The caller that a process is, for what it asks by other ways than a request. */
-  ofProcess(pid: number): Caller {
-    const process = this.processes?.of(pid);
-    return { actor: process === undefined ? this.actor : this.actorOf(process), uid: 0, gid: 0, process };
+  /**
+   * The caller that made `claim`. With `actor`: its parent (whoever called the program that claims), and all that descends
+   * from that, act as `actor` from here on.
+   */
+  claimant(claim: string, actor: string | undefined): Caller {
+    const process = this.claims.get(claim);
+    this.claims.delete(claim);
+    if (process === undefined) return { actor: this.actor, uid: 0, gid: 0, process };
+    if (actor !== undefined) {
+      this.actors.set(process.parent ?? process.pid, actor);
+      this.processes?.close();
+    }
+    return { actor: this.actorOf(process), uid: 0, gid: 0, process };
   }
 
   private actorOf({ pid }: ProcessInfo): string {

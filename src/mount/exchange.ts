@@ -29,15 +29,20 @@ export class Exchange {
   readonly nodes = new Nodes();
   readonly looks: Looks;
   readonly files = new Map<number, OpenFile>();
-  /** The thread that rings: it looks at nothing for its own sake. */
-  ringer: number | undefined = undefined;
+  private readonly ringer: () => number;
   private readonly exact: boolean;
 
-  constructor(parts: { served: Served; callers: Callers; exact: boolean }) {
+  constructor(parts: { served: Served; callers: Callers; exact: boolean; ringer: () => number }) {
     this.served = parts.served;
     this.callers = parts.callers;
     this.exact = parts.exact;
+    this.ringer = parts.ringer;
     this.looks = new Looks(parts.served);
+  }
+
+  /** Whether whoever rings asks: it looks at nothing for its own sake. */
+  get isRinger(): boolean {
+    return this.request.thread === this.ringer();
   }
 
   /** The request's caller acts from here on. `way`: whether a look held back was only the way to this. */

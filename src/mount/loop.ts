@@ -4,7 +4,7 @@ import type { Server } from './server.ts';
 /** Between two looks whether the device is mounted by now. */
 const MOUNT_POLL_MS = 1;
 /** Places in the numbers that a serving thread shares with the main one. */
-export const DIRTY = 0, STOP = 1;
+export const DIRTY = 0, STOP = 1, RINGER = 2;
 
 /** Events are written at the latest this long after they happened, while requests keep coming. */
 const FLUSH_WITHIN_MS = 50;

@@ -39,8 +39,8 @@ export async function mountOverlay(options: MountOptions): Promise<Mounting> {
     throw error;
   }
   const ringer = startRinger(`${where}/${serving.bell}`);
-  serving.ringBy(() => ringer.stdin?.write('\n'));
-  await serving.order({ kind: 'processes', proc: '/proc', ringer: ringer.pid ?? 0 });
+  serving.ringBy(ringer.pid ?? 0, () => ringer.stdin?.write('\n'));
+  await serving.order({ kind: 'processes', proc: '/proc' });
   const ended = serving.closed.finally(() => {
     ringer.stdin?.end();
     closeSync(device);

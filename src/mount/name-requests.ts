@@ -20,7 +20,7 @@ export class NameRequests {
     const caller = this.exchange.callers.of(request);
     served.acting(caller);
     const found = served.look(path);
-    if (request.thread !== this.exchange.ringer) looks.hold(request.thread, { caller, path, attr: found?.attr });
+    if (!this.exchange.isRinger) looks.hold(request.thread, { caller, path, attr: found?.attr });
     if (found === undefined) {
       nodes.unnamed(parent, name);
       return reply.fail(ENOENT);

@@ -8,17 +8,19 @@ export interface ServingOptions {
   readonly exact: boolean;
   /** The name in the root whose look-up has the thread read its orders. */
   readonly bell: string;
-  /** `DIRTY` and `STOP` of the loop. */
+  /** `DIRTY`, `STOP` and `RINGER` of the loop. */
   readonly shared: Int32Array<SharedArrayBuffer>;
 }
 
 /** What the main thread asks of the thread that serves. It is read when the bell is rung. */
 export type Order =
-  /** Where thread ids in requests can be looked up; the one that rings the bell is nobody's. */
-  | { readonly kind: 'processes'; readonly proc: string; readonly ringer: number }
+  /** Where thread ids in requests can be looked up. */
+  | { readonly kind: 'processes'; readonly proc: string }
   | { readonly kind: 'run'; readonly argv: readonly string[]; readonly cwd: string }
   | { readonly kind: 'exit'; readonly status: number | null; readonly signal: string | null }
-  | { readonly kind: 'mark'; readonly label: string; readonly data: unknown; readonly pid: number | undefined; readonly actor: string | undefined }
+  | { readonly kind: 'mark'; readonly label: string; readonly data: unknown; readonly actor: string | undefined;
+    /** What followed the bell's name in the look-up by which the process showed itself. */
+    readonly claim: string; }
   | { readonly kind: 'flush' };
 
 /** An order with the number that its answer names. */

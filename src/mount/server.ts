@@ -23,9 +23,15 @@ const ERRNO = new Map<string, number>(Object.entries(constants.errno));
 export interface ServerOptions {
   /** No names and attributes are kept: every look is asked and told. */
   readonly exact: boolean;
-  /** A name in the root that is no file: a look at it calls `woken`. */
+  /**
+   * A name in the root that is no file: a look at it calls `woken`. A longer name that begins so is a claim: `claimed` gets
+   * the rest, after a dash, and the thread that looked.
+   */
   readonly bell: string;
+  /** The thread that does so. */
+  readonly ringer: () => number;
   readonly woken: () => void;
+  readonly claimed: (claim: string, thread: number) => void;
   /** A bug, or a fault without a name: the request got EIO. */
   readonly failed: (error: unknown) => void;
 }
@@ -43,15 +49,10 @@ export class Server {
 
   constructor(served: Served, callers: Callers, options: ServerOptions) {
     this.options = options;
-    this.exchange = new Exchange({ served, callers, exact: options.exact });
+    this.exchange = new Exchange({ served, callers, exact: options.exact, ringer: options.ringer });
     this.request = this.exchange.request;
     this.reply = this.exchange.reply;
     this.answers = this.table();
-  }
-
-  /** The thread that rings looks at nothing for its own sake. */
-  knowRinger(thread: number): void {
-    this.exchange.ringer = thread;
   }
 
   /** Answers the request of `length` bytes in the buffer. Bytes of the reply; 0 where the kernel wants none. */
@@ -85,7 +86,7 @@ export class Server {
     const attributes = new AttributeRequests(exchange), directories = new DirectoryRequests(exchange);
     return new Map<number, () => number>([
       [Opcode.INIT, () => this.init()],
-      [Opcode.LOOKUP, () => request.node === ROOT_ID && request.name(0) === this.options.bell ? this.wake() : names.lookup()],
+      [Opcode.LOOKUP, () => request.node === ROOT_ID && request.name(0).startsWith(this.options.bell) ? this.wake(request.name(0)) : names.lookup()],
       [Opcode.FORGET, () => this.forget(request.node, request.u64(0))],
       [Opcode.BATCH_FORGET, () => this.forgetMany()],
       [Opcode.GETATTR, () => attributes.getattr()],
@@ -135,9 +136,11 @@ export class Server {
     return reply.done();
   }
 
-  private wake(): number {
+  private wake(name: string): number {
+    const { bell, woken, claimed } = this.options;
     this.idle();
-    this.options.woken();
+    if (name === bell) woken();
+    else claimed(name.slice(bell.length + 1), this.request.thread);
     return this.reply.fail(ENOENT);
   }
 

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { nanoid } from 'nanoid';
-import { DIRTY, STOP } from './loop.ts';
+import { DIRTY, RINGER, STOP } from './loop.ts';
 import type { Numbered, Order, ServingOptions, Word } from './orders.ts';
 
 /** With no requests coming, what is recorded is written this long after it happened. */
@@ -37,7 +37,7 @@ export class Serving {
   readonly faults: unknown[] = [];
   private readonly worker: Worker;
   private readonly waiting = new Map<number, Waiting>();
-  private readonly shared = new Int32Array(new SharedArrayBuffer(8));
+  private readonly shared = new Int32Array(new SharedArrayBuffer(12));
   private ring: (() => void) | undefined = undefined;
   private readonly timer: ReturnType<typeof setInterval>;
   private nextId = 1;
@@ -55,8 +55,12 @@ export class Serving {
     this.timer.unref();
   }
 
-  /** How to make the kernel ask the thread for the bell's name, from now on. */
-  ringBy(ring: () => void): void {
+  /**
+   * How to make the kernel ask the thread for the bell's name, from now on. `ringer`: whose number the requests then have; 0
+   * for one whom the mount's pid namespace does not know.
+   */
+  ringBy(ringer: number, ring: () => void): void {
+    Atomics.store(this.shared, RINGER, ringer);
     this.ring = ring;
     if (this.waiting.size > 0) ring();
   }

@@ -2,7 +2,7 @@ import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from '
 import { Overlay } from '../index/overlay.ts';
 import { Refusal } from '../index/front-end.ts';
 import { Callers } from './callers.ts';
-import { serveBlocking } from './loop.ts';
+import { RINGER, serveBlocking } from './loop.ts';
 import type { Numbered, Order, ServingOptions, Word } from './orders.ts';
 import { Processes } from './processes.ts';
 import { Server } from './server.ts';
@@ -20,7 +20,8 @@ function serve(): void {
   const overlay = Overlay.openSync({ ...options.overlay, actor: options.actor });
   const { served } = overlay, callers = new Callers(options.actor);
   const server = new Server(served, callers, {
-    exact: options.exact, bell: options.bell, woken: () => obeyAll(),
+    exact: options.exact, bell: options.bell, ringer: () => Atomics.load(options.shared, RINGER), woken: obeyAll,
+    claimed: (claim, thread) => callers.claim(claim, thread),
     failed: (error) => say({ kind: 'failed', error }),
   });
   let processes: Processes | undefined;
@@ -42,14 +43,12 @@ function serve(): void {
     switch (order.kind) {
       case 'processes':
         processes?.close();
-        server.knowRinger(order.ringer);
         callers.know(processes = new Processes(order.proc));
         break;
       case 'run': return served.tellRun(order.argv, order.cwd);
       case 'exit': return served.tellExit(order.status, order.signal);
       case 'mark': {
-        if (order.actor !== undefined && order.pid !== undefined) callers.assign(order.pid, order.actor);
-        if (order.pid !== undefined) served.acting(callers.ofProcess(order.pid));
+        served.acting(callers.claimant(order.claim, order.actor));
         return served.tellMark(order.label, order.data);
       }
       case 'flush': break;

@@ -1,0 +1,74 @@
+import { realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { Misuse, tellFailure } from './failure.ts';
+import { manual } from './manual.ts';
+import { newSessionDirectory } from './session-directory.ts';
+import { tellRun } from './run-summary.ts';
+
+/** Exit statuses of `run` and `shell` that are their own. */
+const TIMED_OUT = 124, OWN_FAILURE = 125;
+
+interface Flags {
+  readonly root: string;
+  readonly session?: string;
+  readonly actor: string;
+  readonly exact?: true;
+  readonly outside?: string;
+  readonly network: boolean;
+  readonly timeout?: string;
+  readonly quiet?: true;
+}
+
+/** `palimpsest run`. */
+export function run(command: Command): void {
+  manual(command, {
+    description: 'Runs a command over the overlay of a directory, in place: it sees its usual absolute paths, and the directory stays as it is. ' +
+      'Afterwards the summary tells what the command read, looked for in vain and changed.',
+    examples: [
+      ['palimpsest run -- npm test', 'what do the tests read? the working tree stays as it is'],
+      ['palimpsest run --session runs/42 -- ./agent', 'keep the session where you want it'],
+    ],
+    exit: 'As the command; 124 when --timeout ended it, 125 for a failure of our own, 126 and 127 as a shell has it.',
+  });
+  addRunOptions(command).argument('<command...>', 'the command and its arguments, after --').passThroughOptions()
+    .action(async (argv: readonly string[], flags: Flags) => {
+      process.exitCode = await runCommand(argv, flags);
+    });
+}
+
+/** The options that `run` and `shell` share. */
+function addRunOptions(command: Command): Command {
+  return command
+    .option('--root <dir>', 'the lower', '.')
+    .option('--session <dir>', 'session directory, made or resumed; default: a new one')
+    .option('--actor <name>', 'who acts', 'main')
+    .option('--exact', 'let the kernel keep no names and attributes: every look is recorded')
+    .option('--outside <how>', 'ro: what lies outside of the root cannot be changed')
+    .option('--no-network', 'no network but the loopback')
+    .option('--timeout <seconds>', 'end the command after so many seconds')
+    .option('-q, --quiet', 'no summary');
+}
+
+async function runCommand(argv: readonly string[], flags: Flags): Promise<number> {
+  const root = realpathSync.native(flags.root), session = resolve(flags.session ?? newSessionDirectory(root));
+  const timeout = flags.timeout === undefined ? undefined : Number(flags.timeout);
+  if (timeout !== undefined && !(timeout > 0)) throw new Misuse('--timeout takes seconds, more than 0');
+  if (flags.outside !== undefined && flags.outside !== 'ro') throw new Misuse('--outside knows only ro');
+  const [{ runOverlay }, { gainPrivilege }, { endAs }] =
+    await Promise.all([import('../mount/run.ts'), import('../mount/privilege.ts'), import('../mount/supervisor.ts')]);
+  try {
+    await gainPrivilege();
+    const result = await runOverlay({
+      overlay: { root, session }, actor: flags.actor, root, exact: flags.exact === true, argv, cwd: process.cwd(), env: process.env,
+      stdio: ['inherit', 'inherit', 'inherit'], network: flags.network ? 'shared' : 'none',
+      outside: flags.outside === 'ro' ? 'read-only' : 'as it is', writable: ['/tmp', '/var/tmp', '/dev/shm', '/run'], timeout,
+    });
+    if (flags.quiet !== true) tellRun(session, root, result);
+    endAs(result.timedOut ? { status: TIMED_OUT, signal: null } : result);
+    return Number(process.exitCode);
+  } catch (error) {
+    tellFailure(error);
+    return OWN_FAILURE;
+  }
+}
