@@ -2,7 +2,8 @@
 export { sameContent, Served, type Caller, type Found } from '../overlay/served.ts';
 export { type System, type SystemEntry } from '../overlay/system.ts';
 export type { Attr, Fingerprint } from '../core/attr.ts';
+export type { Version } from '../core/version.ts';
 export { typeBits } from '../core/attr.ts';
 export type { ProcessInfo } from '../core/event.ts';
-export { fromBytes, toBytes, type PathName, type TreePath } from '../core/path.ts';
+export { byteLength, fromBytes, toBytes, type PathName, type TreePath } from '../core/path.ts';
 export { Refusal } from '../core/refusal.ts';

@@ -1,50 +1,59 @@
 import { constants } from 'node:os';
-import { toBytes, typeBits, type SystemEntry, type TreePath } from '../index/front-end.ts';
+import { byteLength, typeBits, type SystemEntry, type TreePath } from '../index/front-end.ts';
 import { numberOf, type Exchange } from './exchange.ts';
 import type { Node } from './nodes.ts';
-import { ENTRY_BYTES } from './wire.ts';
+import { ENTRY_BYTES, FOPEN_CACHE_DIR, FOPEN_KEEP_CACHE } from './wire.ts';
 
 const { EINVAL } = constants.errno;
 const DIRENT_BYTES = 24;
+/** What an entry says whose file nobody has looked at; libfuse's own word for it. */
+const UNKNOWN_INO = 0xffffffff;
 
 interface OpenDirectory {
   readonly node: Node;
   entries: readonly SystemEntry[];
+  /** Some of it has been read. */
+  begun?: true;
 }
 
 /** Requests about listings. */
 export class DirectoryRequests {
   private readonly exchange: Exchange;
   private readonly directories = new Map<number, OpenDirectory>();
-  private nextDirectory = 1;
+  private nextHandle = 1;
 
   constructor(exchange: Exchange) {
     this.exchange = exchange;
   }
 
+  /** The listing is told here: what the kernel has kept of it, it does not ask for again. */
   opendir(): number {
-    const { request, reply } = this.exchange, node = this.exchange.nodes.get(request.node), path = this.exchange.nodes.pathOf(node);
+    const { reply, nodes, served } = this.exchange, node = nodes.get(this.exchange.request.node), path = nodes.pathOf(node);
     this.exchange.begin((held) => held === path);
-    const handle = this.nextDirectory++;
-    this.directories.set(handle, { node, entries: [] });
-    this.exchange.opened(handle, 0);
+    const entries = path === undefined ? [] : served.entries(path), handle = this.nextHandle++;
+    const version = path === undefined ? undefined : served.tellList(path, entries);
+    this.directories.set(handle, { node, entries });
+    this.exchange.opened(handle, FOPEN_CACHE_DIR | (version !== undefined && version === node.listing ? FOPEN_KEEP_CACHE : 0));
+    node.listing = version;
     return reply.done();
   }
 
   readdir({ plus }: { plus: boolean }): number {
-    const { request, reply, served } = this.exchange, directory = this.directories.get(request.u64(0)), offset = request.u64(8);
+    const { request, reply, served, nodes } = this.exchange, directory = this.directories.get(request.u64(0)), offset = request.u64(8);
     if (directory === undefined) return reply.fail(EINVAL);
-    const path = this.exchange.nodes.pathOf(directory.node);
+    const { node } = directory, path = nodes.pathOf(node);
     if (path === undefined) return reply.done();
     this.exchange.begin(() => false);
-    if (offset === 0) {
+    // Read from the start once more: as it is now.
+    if (offset === 0 && directory.begun) {
       directory.entries = served.entries(path);
-      served.tellList(path, directory.entries);
+      node.listing = served.tellList(path, directory.entries);
     }
-    const end = reply.length + Math.min(request.u32(16), reply.room);
-    for (let at = offset; at < directory.entries.length + 2; at++) {
-      const entry = at < 2 ? { name: at === 0 ? '.' : '..', type: 'directory' as const } : directory.entries[at - 2] as SystemEntry;
-      if (!this.direntry(directory.node, entry, at, end, plus)) break;
+    directory.begun = true;
+    const end = reply.length + Math.min(request.u32(16), reply.room), { entries } = directory;
+    for (let at = offset; at < entries.length + 2; at++) {
+      const entry = at < 2 ? { name: at === 0 ? '.' : '..', type: 'directory' as const } : entries[at - 2] as SystemEntry;
+      if (!this.direntry(node, entry, at, end, plus)) break;
     }
     return reply.done();
   }
@@ -56,9 +65,9 @@ export class DirectoryRequests {
 
   /** One entry of a listing, if there is room before `end`. */
   private direntry(parent: Node, entry: SystemEntry, at: number, end: number, plus: boolean): boolean {
-    const { reply } = this.exchange, name = toBytes(entry.name), length = (DIRENT_BYTES + name.length + 7) & ~7;
+    const { reply } = this.exchange, bytes = byteLength(entry.name), length = (DIRENT_BYTES + bytes + 7) & ~7;
     if (reply.length + length + (plus ? ENTRY_BYTES : 0) > end) return false;
-    let ino = parent.id;
+    let ino: number = UNKNOWN_INO;
     if (plus && at < 2) reply.zeros(ENTRY_BYTES);
     else if (plus) {
       const path = this.exchange.nodes.pathIn(parent, entry.name) as TreePath, found = this.exchange.served.look(path);
@@ -67,13 +76,13 @@ export class DirectoryRequests {
       const node = this.exchange.nodes.lookedUp(parent, entry.name, found.attr);
       this.exchange.entry(node, found);
       ino = numberOf(found.attr);
-    } else ino = at + 1;
+    } else if (at >= 2) ino = Number(parent.children.get(entry.name)?.ino ?? UNKNOWN_INO);
     reply.u64(ino);
     reply.u64(at + 1);
-    reply.u32(name.length);
+    reply.u32(bytes);
     reply.u32(typeBits(entry.type) >> 12);
-    reply.bytes(name);
-    reply.zeros(length - DIRENT_BYTES - name.length);
+    reply.name(entry.name, bytes);
+    reply.zeros(length - DIRENT_BYTES - bytes);
     return true;
   }
 }

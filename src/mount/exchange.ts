@@ -110,8 +110,13 @@ export class Exchange {
     reply.u64(numberOf(attr));
     reply.u64(attr.size);
     reply.u64(attr.blocks);
-    for (const time of [attr.atime, attr.mtime, attr.ctime]) reply.big(floorSeconds(time));
-    for (const time of [attr.atime, attr.mtime, attr.ctime]) reply.u32(Number(time - floorSeconds(time) * SECOND_NS));
+    const { atime, mtime, ctime } = attr, a = floorSeconds(atime), m = floorSeconds(mtime), c = floorSeconds(ctime);
+    reply.big(a);
+    reply.big(m);
+    reply.big(c);
+    reply.u32(Number(atime - a * SECOND_NS));
+    reply.u32(Number(mtime - m * SECOND_NS));
+    reply.u32(Number(ctime - c * SECOND_NS));
     reply.u32(attr.mode);
     reply.u32(attr.nlink);
     reply.u32(attr.uid);

@@ -40,7 +40,7 @@ export function serveBlocking(device: number, server: Server, shared: Int32Array
 
 function receive(device: number, buffer: Buffer): number | 'gone' | 'ended' {
   try {
-    return readSync(device, buffer);
+    return readSync(device, buffer, 0, buffer.length, null);
   } catch (error) {
     switch (codeOf(error)) {
       // Unmounted, or not yet mounted; or the connection was aborted.
@@ -54,7 +54,7 @@ function receive(device: number, buffer: Buffer): number | 'gone' | 'ended' {
 
 function send(device: number, buffer: Buffer, length: number): void {
   try {
-    writeSync(device, buffer, 0, length);
+    writeSync(device, buffer, 0, length, null);
   } catch (error) {
     // ENOENT: nobody waits for it any more. After ENODEV the next read says so too.
     if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENODEV') throw error;

@@ -1,4 +1,4 @@
-import type { Attr, Fingerprint, TreePath } from '../index/front-end.ts';
+import type { Attr, Fingerprint, TreePath, Version } from '../index/front-end.ts';
 
 const S_IFMT = 0o170000;
 /** The id that the kernel gives the root. */
@@ -14,7 +14,9 @@ interface Alias {
 export class Node {
   readonly id: number;
   /** Device, inode number and type: what makes two names one file. */
-  readonly key: string;
+  readonly dev: bigint;
+  readonly ino: bigint;
+  readonly type: number;
   /** Look-ups that the kernel has not forgotten. */
   lookups = 0;
   readonly aliases: Alias[] = [];
@@ -23,12 +25,16 @@ export class Node {
   readonly open = new Set<number>();
   /** The lower file that pages in the kernel came from. */
   pages: Fingerprint | undefined = undefined;
+  /** The listing that the kernel has kept. */
+  listing: Version | undefined = undefined;
   private path: TreePath | undefined;
   private pathEpoch = 0;
 
-  constructor(id: number, key: string) {
+  constructor(id: number, dev: bigint, ino: bigint, type: number) {
     this.id = id;
-    this.key = key;
+    this.dev = dev;
+    this.ino = ino;
+    this.type = type;
     this.path = id === ROOT_ID ? '' as TreePath : undefined;
   }
 
@@ -51,9 +57,9 @@ export class Node {
 
 /** All nodes that the kernel knows, by id and by what they are. */
 export class Nodes {
-  readonly root = new Node(ROOT_ID, '');
+  readonly root = new Node(ROOT_ID, 0n, 0n, 0);
   private readonly byId = new Map<number, Node>([[ROOT_ID, this.root]]);
-  private readonly byKey = new Map<string, Node>();
+  private readonly byDevice = new Map<bigint, Map<bigint, Node>>();
   private nextId = ROOT_ID + 1;
   /** Counts moves of directories: each makes every path below stale. */
   private epoch = 1;
@@ -81,12 +87,13 @@ export class Nodes {
 
   /** The node that `parent` has under `name`, which is what `attr` tells of; the kernel counts it as looked up once more. */
   lookedUp(parent: Node, name: string, attr: Attr): Node {
-    const key = keyOf(attr);
-    let node = this.byKey.get(key);
-    if (node === undefined) {
-      node = new Node(this.nextId++, key);
-      this.byKey.set(key, node);
+    const { dev, ino } = attr, type = attr.mode & S_IFMT, known = this.byDevice.get(dev)?.get(ino);
+    let node = known;
+    // The number of a file that an outsider took away may come back with another kind of file.
+    if (node === undefined || node.type !== type) {
+      node = new Node(this.nextId++, dev, ino, type);
       this.byId.set(node.id, node);
+      this.find(node);
     }
     node.lookups++;
     this.name(parent, name, node);
@@ -100,7 +107,7 @@ export class Nodes {
     node.lookups -= count;
     if (node.lookups > 0) return;
     this.byId.delete(id);
-    if (this.byKey.get(node.key) === node) this.byKey.delete(node.key);
+    this.lose(node);
     for (const { parent, name } of node.aliases) if (parent.children.get(name) === node) parent.children.delete(name);
   }
 
@@ -113,7 +120,7 @@ export class Nodes {
     if (at >= 0) node.aliases.splice(at, 1);
     this.stale(node);
     // The number of a file that is gone may come back with another file.
-    if (node.aliases.length === 0 && this.byKey.get(node.key) === node) this.byKey.delete(node.key);
+    if (node.aliases.length === 0) this.lose(node);
   }
 
   renamed(from: { parent: Node; name: string }, to: { parent: Node; name: string }, exchange: boolean): void {
@@ -132,16 +139,24 @@ export class Nodes {
     if (there !== undefined) this.unnamed(parent, name);
     parent.children.set(name, node);
     node.aliases.push({ parent, name });
-    if (!this.byKey.has(node.key)) this.byKey.set(node.key, node);
+    if (this.byDevice.get(node.dev)?.has(node.ino) !== true) this.find(node);
     this.stale(node);
+  }
+
+  /** From here on a look-up of its device and number finds it. */
+  private find(node: Node): void {
+    let numbers = this.byDevice.get(node.dev);
+    if (numbers === undefined) this.byDevice.set(node.dev, numbers = new Map());
+    numbers.set(node.ino, node);
+  }
+
+  private lose(node: Node): void {
+    const numbers = this.byDevice.get(node.dev);
+    if (numbers?.get(node.ino) === node) numbers.delete(node.ino);
   }
 
   private stale(node: Node): void {
     if (node.children.size > 0) this.epoch++;
     else node.moved();
   }
-}
-
-function keyOf(attr: Attr): string {
-  return `${attr.dev}:${attr.ino}:${attr.mode & S_IFMT}`;
 }

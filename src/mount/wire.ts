@@ -1,4 +1,4 @@
-import { fromBytes } from '../index/front-end.ts';
+import { fromBytes, toBytes } from '../index/front-end.ts';
 
 /**
  * The FUSE protocol as Linux's `include/uapi/linux/fuse.h` has it, version 7.31 and up, little-endian. A request is
@@ -33,6 +33,7 @@ export const SetAttr = {
 export const GETATTR_FH = 1;
 export const WRITE_KILL_SUIDGID = 1 << 2;
 export const FOPEN_KEEP_CACHE = 1 << 1;
+export const FOPEN_CACHE_DIR = 1 << 3;
 export const RENAME_NOREPLACE = 1;
 export const RENAME_EXCHANGE = 2;
 
@@ -123,19 +124,25 @@ function nameIn(buffer: Buffer, start: number, stop: number): string {
   return buffer.toString('latin1', start, stop);
 }
 
-/** A reply in the making, in a buffer that is used again for the next one. */
+/** A reply in the making, in a buffer that is used again for the next one. Numbers lie where their size says they may. */
 export class Reply {
   readonly buffer: Buffer;
   /** Bytes so far, header included. */
   length = REPLY_HEADER_BYTES;
+  private readonly words: Uint32Array;
+  private readonly longs: BigInt64Array;
 
+  /** `buffer` begins where an ArrayBuffer does, and ends at a multiple of 8 bytes. */
   constructor(buffer: Buffer) {
     this.buffer = buffer;
+    this.words = new Uint32Array(buffer.buffer, buffer.byteOffset, buffer.length / 4);
+    this.longs = new BigInt64Array(buffer.buffer, buffer.byteOffset, buffer.length / 8);
   }
 
   begin(request: Request): void {
     this.length = REPLY_HEADER_BYTES;
-    request.buffer.copy(this.buffer, 8, 8, 16);
+    this.words[2] = request.buffer.readUInt32LE(8);
+    this.words[3] = request.buffer.readUInt32LE(12);
   }
 
   /** Room left, in bytes. */
@@ -144,7 +151,8 @@ export class Reply {
   }
 
   u32(value: number): void {
-    this.length = this.buffer.writeUInt32LE(value >>> 0, this.length);
+    this.words[this.length >> 2] = value;
+    this.length += 4;
   }
 
   u16(value: number): void {
@@ -152,17 +160,27 @@ export class Reply {
   }
 
   u64(value: number): void {
-    this.buffer.writeUInt32LE(value % HIGH, this.length);
-    this.length = this.buffer.writeUInt32LE(Math.floor(value / HIGH), this.length + 4);
+    const at = this.length >> 2;
+    this.words[at] = value;
+    this.words[at + 1] = value / HIGH;
+    this.length += 8;
   }
 
   big(value: bigint): void {
-    this.length = this.buffer.writeBigInt64LE(value, this.length);
+    this.longs[this.length >> 3] = value;
+    this.length += 8;
   }
 
   bytes(bytes: Uint8Array): void {
     this.buffer.set(bytes, this.length);
     this.length += bytes.length;
+  }
+
+  /** A name of the tree; its bytes number `length`. */
+  name(name: string, length: number): void {
+    if (length === name.length) this.buffer.write(name, this.length, 'latin1');
+    else this.buffer.set(toBytes(name), this.length);
+    this.length += length;
   }
 
   zeros(count: number): void {
@@ -181,8 +199,8 @@ export class Reply {
   }
 
   private finish(error: number): number {
-    this.buffer.writeUInt32LE(this.length, 0);
-    this.buffer.writeInt32LE(error, 4);
+    this.words[0] = this.length;
+    this.words[1] = error;
     return this.length;
   }
 }

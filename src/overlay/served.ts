@@ -3,6 +3,7 @@ import { sameFingerprint, type Attr, type Fingerprint } from '../core/attr.ts';
 import type { EventBody, ProcessInfo } from '../core/event.ts';
 import type { PathName, TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
+import type { Version } from '../core/version.ts';
 import type { LowerStatFs } from '../lower/lower.ts';
 import { originOf } from './attributes.ts';
 import { Files } from './files.ts';
@@ -108,8 +109,11 @@ export class Served {
     this.world.recorder.miss(this.caller.actor, { path, via: undefined }, call);
   }
 
-  tellList(path: TreePath, entries: readonly SystemEntry[]): void {
-    this.world.recorder.list(this.caller.actor, { path, via: undefined }, versionOfList(entries), entries.length);
+  /** Gives the version of the list. */
+  tellList(path: TreePath, entries: readonly SystemEntry[]): Version {
+    const version = versionOfList(entries);
+    this.world.recorder.list(this.caller.actor, { path, via: undefined }, version, entries.length);
+    return version;
   }
 
   /** A command begins. Gives the event's sequence number, as do the next ones. */
