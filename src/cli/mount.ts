@@ -5,9 +5,10 @@ import type { Command } from 'commander';
 import { DONE, FAILED } from './failure.ts';
 import { manual } from './manual.ts';
 import { out, say } from './output.ts';
+import { addRuleFlags, ruleArguments, rulesOfFlags, type RuleFlags } from './rule-flags.ts';
 import { newSessionDirectory } from './session-directory.ts';
 
-interface Flags {
+interface Flags extends RuleFlags {
   readonly root: string;
   readonly session?: string;
   readonly actor: string;
@@ -29,7 +30,7 @@ export function mount(command: Command): void {
       ['palimpsest status --session runs/42', 'what was changed meanwhile'],
     ],
   });
-  command
+  addRuleFlags(command)
     .argument('<mountpoint>', 'an empty directory, or the root itself')
     .option('--root <dir>', 'the lower', '.')
     .option('--session <dir>', 'session directory, made or resumed; default: a new one')
@@ -38,14 +39,16 @@ export function mount(command: Command): void {
     .option('--foreground', 'serve in this process, until it is unmounted or a signal comes')
     .option('--ready-fd <fd>', 'write a line there once it is mounted')
     .action(async (mountPoint: string, flags: Flags) => {
+      rulesOfFlags(flags);
       const session = resolve(flags.session ?? newSessionDirectory(resolve(flags.root)));
       process.exitCode = flags.foreground === true ? await serve(mountPoint, session, flags) : await detach(mountPoint, session, flags);
     });
 }
 
-async function serve(mountPoint: string, session: string, { root, actor, exact, readyFd }: Flags): Promise<number> {
+async function serve(mountPoint: string, session: string, flags: Flags): Promise<number> {
+  const { root, actor, exact, readyFd } = flags, rules = rulesOfFlags(flags);
   const { mountOverlay } = await import('../mount/mounting.ts');
-  const mounting = await mountOverlay({ mountPoint, overlay: { root: resolve(root), session }, actor, exact: exact === true });
+  const mounting = await mountOverlay({ mountPoint, overlay: { root: resolve(root), session, ...(rules && { rules }) }, actor, exact: exact === true });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => void mounting.unmount().catch((error: Error) => say(`palimpsest: ${error.message}`)));
   }
@@ -61,7 +64,7 @@ async function serve(mountPoint: string, session: string, { root, actor, exact, 
 /** The same in a process of its own; this one is done once it is mounted. */
 async function detach(mountPoint: string, session: string, flags: Flags): Promise<number> {
   const args = [process.argv[1] as string, 'mount', '--foreground', '--ready-fd', '3', '--root', flags.root, '--session', session,
-    '--actor', flags.actor, ...(flags.exact === true ? ['--exact'] : []), '--', mountPoint];
+    '--actor', flags.actor, ...(flags.exact === true ? ['--exact'] : []), ...ruleArguments(flags), '--', mountPoint];
   const child = spawn(process.execPath, args, { detached: true, stdio: ['ignore', 'ignore', 'pipe', 'pipe'] });
   let said = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => said += text);

@@ -3,13 +3,14 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { Misuse, tellFailure } from './failure.ts';
 import { manual } from './manual.ts';
+import { addRuleFlags, rulesOfFlags, type RuleFlags } from './rule-flags.ts';
 import { newSessionDirectory } from './session-directory.ts';
 import { tellRun } from './run-summary.ts';
 
 /** Exit statuses of `run` and `shell` that are their own. */
 const TIMED_OUT = 124, OWN_FAILURE = 125;
 
-interface Flags {
+interface Flags extends RuleFlags {
   readonly root: string;
   readonly session?: string;
   readonly actor: string;
@@ -28,6 +29,7 @@ export function run(command: Command): void {
     examples: [
       ['palimpsest run -- npm test', 'what do the tests read? the working tree stays as it is'],
       ['palimpsest run --session runs/42 -- ./agent', 'keep the session where you want it'],
+      ["palimpsest run --hide 'tests/hidden/**' --flag .env -- ./agent", 'hide some paths, tell of every touch of others'],
     ],
     exit: 'As the command; 124 when --timeout ended it, 125 for a failure of our own, 126 and 127 as a shell has it.',
   });
@@ -39,7 +41,7 @@ export function run(command: Command): void {
 
 /** The options that `run` and `shell` share. */
 function addRunOptions(command: Command): Command {
-  return command
+  return addRuleFlags(command)
     .option('--root <dir>', 'the lower', '.')
     .option('--session <dir>', 'session directory, made or resumed; default: a new one')
     .option('--actor <name>', 'who acts', 'main')
@@ -51,7 +53,7 @@ function addRunOptions(command: Command): Command {
 }
 
 async function runCommand(argv: readonly string[], flags: Flags): Promise<number> {
-  const root = realpathSync.native(flags.root), session = resolve(flags.session ?? newSessionDirectory(root));
+  const rules = rulesOfFlags(flags), root = realpathSync.native(flags.root), session = resolve(flags.session ?? newSessionDirectory(root));
   const timeout = flags.timeout === undefined ? undefined : Number(flags.timeout);
   if (timeout !== undefined && !(timeout > 0)) throw new Misuse('--timeout takes seconds, more than 0');
   if (flags.outside !== undefined && flags.outside !== 'ro') throw new Misuse('--outside knows only ro');
@@ -60,7 +62,7 @@ async function runCommand(argv: readonly string[], flags: Flags): Promise<number
   try {
     await gainPrivilege();
     const result = await runOverlay({
-      overlay: { root, session }, actor: flags.actor, root, exact: flags.exact === true, argv, cwd: process.cwd(), env: process.env,
+      overlay: { root, session, ...(rules && { rules }) }, actor: flags.actor, root, exact: flags.exact === true, argv, cwd: process.cwd(), env: process.env,
       stdio: ['inherit', 'inherit', 'inherit'], network: flags.network ? 'shared' : 'none',
       outside: flags.outside === 'ro' ? 'read-only' : 'as it is', writable: ['/tmp', '/var/tmp', '/dev/shm', '/run'], timeout,
     });

@@ -26,7 +26,8 @@ export class AttributeRequests {
       this.exchange.attributes({ attr: system.fstat(fd), isOwn: true });
       return reply.done();
     }
-    const found = served.look(path);
+    // What is open may be looked at by whoever opened it.
+    const found = fd === undefined ? served.lookUp(path) : served.look(path);
     if (found === undefined) return reply.fail(ENOENT);
     if (!this.exchange.isRinger) served.tellStat(path, found.attr);
     this.exchange.attributes(found);

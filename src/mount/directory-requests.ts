@@ -30,6 +30,7 @@ export class DirectoryRequests {
   opendir(): number {
     const { reply, nodes, served } = this.exchange, node = nodes.get(this.exchange.request.node), path = nodes.pathOf(node);
     this.exchange.begin((held) => held === path);
+    if (path !== undefined) served.openDirectory(path);
     const entries = path === undefined ? [] : served.entries(path), handle = this.nextHandle++;
     const version = path === undefined ? undefined : served.tellList(path, entries);
     this.directories.set(handle, { node, entries });
@@ -68,9 +69,11 @@ export class DirectoryRequests {
     const { reply } = this.exchange, bytes = byteLength(entry.name), length = (DIRENT_BYTES + bytes + 7) & ~7;
     if (reply.length + length + (plus ? ENTRY_BYTES : 0) > end) return false;
     let ino: number = UNKNOWN_INO;
-    if (plus && at < 2) reply.zeros(ENTRY_BYTES);
+    const path = this.exchange.nodes.pathIn(parent, entry.name) as TreePath;
+    // A zero node: the kernel has to look it up.
+    if (plus && (at < 2 || this.exchange.served.isRuled(path))) reply.zeros(ENTRY_BYTES);
     else if (plus) {
-      const path = this.exchange.nodes.pathIn(parent, entry.name) as TreePath, found = this.exchange.served.look(path);
+      const found = this.exchange.served.look(path);
       // Gone since the list was made.
       if (found === undefined) return true;
       const node = this.exchange.nodes.lookedUp(parent, entry.name, found.attr);

@@ -19,7 +19,7 @@ export class NameRequests {
     looks.settle(request.thread, (held, found) => found && held === above);
     const caller = this.exchange.callers.of(request);
     served.acting(caller);
-    const found = served.look(path);
+    const found = served.lookUp(path);
     if (!this.exchange.isRinger) looks.hold(request.thread, { caller, path, attr: found?.attr });
     if (found === undefined) {
       nodes.unnamed(parent, name);

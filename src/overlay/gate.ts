@@ -65,6 +65,33 @@ export class Gate {
     if (rulings.length > 0) this.apply(actor, at, rulings, operations, call);
   }
 
+  /** Flags what a look-up found where rules do that, whatever they deny. */
+  mark(actor: string, at: Observed, spot: Spot, operations: readonly Operation[], call: string): void {
+    this.flag(actor, at, this.of(spot), operations, call);
+  }
+
+  /** The same for what it did not find. Whether that is hidden. */
+  markMissing(actor: string, { missing, via }: Look & { kind: 'missing' }, operations: readonly Operation[], call: string): boolean {
+    const at = { path: missing.path, via };
+    if (missing.hidden !== undefined) this.recorder.flag(actor, at, missing.hidden, call);
+    else this.flag(actor, at, this.ofNames(missing.path, naturalOrigin(missing)), operations, call);
+    return missing.hidden !== undefined;
+  }
+
+  /** Throws EACCES where rules deny any of `operations`, whether something was found or not. Flags nothing. */
+  demandUndenied(actor: string, look: Look, operations: readonly Operation[], call: string): void {
+    if (look.kind === 'outside') return;
+    if (look.kind === 'spot') return this.refuse(actor, { path: look.spot.path, via: look.via }, this.of(look.spot), operations, call);
+    const { missing } = look;
+    if (missing.hidden !== undefined) return;
+    this.refuse(actor, { path: missing.path, via: look.via }, this.ofNames(missing.path, naturalOrigin(missing)), operations, call);
+  }
+
+  /** Whether rules say anything of `operation` on what a look-up found. */
+  speaks(spot: Spot, operation: Operation): boolean {
+    return this.of(spot).some(({ denies, flags }) => denies.has(operation) || flags.has(operation));
+  }
+
   /** The same for a name that nothing goes by, and is not to be made. A hidden one is flagged. Whether it is hidden. */
   demandMissing(actor: string, missing: Missing, via: string | undefined, operations: readonly Operation[], call: string): boolean {
     const at = { path: missing.path, via };
@@ -107,15 +134,25 @@ export class Gate {
   }
 
   private apply(actor: string, at: Observed, rulings: readonly Ruling[], operations: readonly Operation[], call: string): void {
-    let flags: Set<string> | undefined;
-    for (const ruling of rulings) {
+    this.refuse(actor, at, rulings, operations, call);
+    this.flag(actor, at, rulings, operations, call);
+  }
+
+  private refuse(actor: string, at: Observed, rulings: readonly Ruling[], operations: readonly Operation[], call: string): void {
+    for (const { denies } of rulings) {
       for (const operation of operations) {
-        const rule = ruling.denies.get(operation);
+        const rule = denies.get(operation);
         if (rule !== undefined) throw this.denied(actor, at, call, rule);
-        for (const flag of ruling.flags.get(operation) ?? []) (flags ??= new Set()).add(flag);
       }
     }
-    for (const rule of flags ?? []) this.recorder.flag(actor, at, rule, call);
+  }
+
+  private flag(actor: string, at: Observed, rulings: readonly Ruling[], operations: readonly Operation[], call: string): void {
+    let rules: Set<string> | undefined;
+    for (const { flags } of rulings) {
+      for (const operation of operations) for (const rule of flags.get(operation) ?? []) (rules ??= new Set()).add(rule);
+    }
+    for (const rule of rules ?? []) this.recorder.flag(actor, at, rule, call);
   }
 
   /** Every ruling about what a look-up found. */

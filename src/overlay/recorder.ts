@@ -1,5 +1,5 @@
 import { sameFingerprint, typeOf, type Attr, type Fingerprint } from '../core/attr.ts';
-import type { Event, EventBody, ListBody, MissBody, ReadBody, ReadlinkBody, RefuseBody, Stamp, StatBody } from '../core/event.ts';
+import type { Event, EventBody, ListBody, MissBody, ProcessInfo, ReadBody, ReadlinkBody, RefuseBody, Stamp, StatBody } from '../core/event.ts';
 import type { TreePath } from '../core/path.ts';
 import type { Version } from '../core/version.ts';
 import { fingerprintRecord, inodeRecord } from './attributes.ts';
@@ -38,7 +38,7 @@ export class Recorder {
   private lastStat: Attr | undefined = undefined;
 
   /** The flags told last, if nothing but what they went before has come since. */
-  private flagged: Observed & { readonly actor: string; readonly told: Set<string>; readonly seq: number } | undefined = undefined;
+  private flagged: Flagged | undefined = undefined;
 
   constructor(session: Session) {
     this.session = session;
@@ -63,12 +63,12 @@ export class Recorder {
    */
   flag(actor: string, at: Observed, rule: string, call: string): void {
     const { session, flagged } = this, { seq } = session.state;
-    const goesOn = flagged !== undefined && flagged.actor === actor && samePlace(flagged, at)
+    const goesOn = flagged !== undefined && flagged.actor === actor && flagged.process === session.process && samePlace(flagged, at)
       && (seq === flagged.seq || (seq === flagged.seq + 1 && this.isTailAt(actor, at)));
     const key = `${call} ${rule}`, told = goesOn ? flagged.told : new Set<string>();
     if (told.has(key)) return;
     session.append(actor, placed({ op: 'flag', path: at.path, rule, call } as Growing<FlagBody>, at));
-    this.flagged = { ...at, actor, told: told.add(key), seq: session.state.seq };
+    this.flagged = { ...at, actor, process: session.process, told: told.add(key), seq: session.state.seq };
   }
 
   private isTailAt(actor: string, at: Observed): boolean {
@@ -124,6 +124,14 @@ export class Recorder {
     this.session.regrow(event);
     return event;
   }
+}
+
+interface Flagged extends Observed {
+  readonly actor: string;
+  readonly process: ProcessInfo | undefined;
+  /** By call and rule. */
+  readonly told: Set<string>;
+  readonly seq: number;
 }
 
 type FlagBody = Extract<EventBody, { op: 'flag' }>;

@@ -12,7 +12,8 @@ import { Kernel } from './kernel.ts';
 import { Namespace } from './namespace.ts';
 import { Reading } from './reading.ts';
 import { notFound } from './refusals.ts';
-import { spotType, type Spot } from './spot.ts';
+import { LISTS, READS, STATS } from './ruling.ts';
+import { spotType, type Look, type Spot } from './spot.ts';
 import { O_ACCMODE, type System, type SystemEntry } from './system.ts';
 import type { World } from './world.ts';
 
@@ -93,6 +94,25 @@ export class Served {
     return { attr: this.world.attributes.of(spot), isOwn: node !== undefined && (node.origin === undefined || node.content.kind !== 'lower') };
   }
 
+  /** The same for a name that a program looks up or asks the attributes of. Throws EACCES where rules deny to stat it. */
+  lookUp(path: TreePath): Found | undefined {
+    const { gate } = this.world;
+    if (gate !== undefined) gate.demandUndenied(this.caller.actor, this.lookAt(path), STATS, 'lookup');
+    return this.look(path);
+  }
+
+  /** Whether rules speak of a look at `path`: it has to be asked for by itself, and not to come with a listing. */
+  isRuled(path: TreePath): boolean {
+    const { gate } = this.world, spot = gate && this.spot(path);
+    return spot !== undefined && gate?.speaks(spot, 'stat') === true;
+  }
+
+  /** What opening the directory at `path` says. Throws EACCES where rules deny to list it. */
+  openDirectory(path: TreePath): void {
+    const { gate } = this.world, spot = gate && this.spot(path);
+    if (spot !== undefined) gate?.demand(this.caller.actor, { path, via: undefined }, spot, LISTS, 'opendir');
+  }
+
   /** Names and types in the directory at `path`, sorted by their bytes. Tells nothing. Throws ENOENT and ENOTDIR. */
   entries(path: TreePath): readonly SystemEntry[] {
     const spot = this.spot(path);
@@ -102,11 +122,16 @@ export class Served {
   }
 
   tellStat(path: TreePath, attr: Attr): void {
+    const { gate } = this.world, spot = gate && this.spot(path);
+    if (spot !== undefined) gate?.mark(this.caller.actor, { path, via: undefined }, spot, STATS, 'lookup');
     this.world.recorder.stat(this.caller.actor, { path, via: undefined }, attr);
   }
 
+  /** Nothing was found at `path`; of what a rule hides a flag tells, and no miss. */
   tellMiss(path: TreePath, call: string): void {
-    this.world.recorder.miss(this.caller.actor, { path, via: undefined }, call);
+    const { gate, recorder } = this.world, { actor } = this.caller, look = gate && this.lookAt(path);
+    if (look?.kind === 'missing' && gate?.markMissing(actor, look, STATS, call) === true) return;
+    recorder.miss(actor, { path, via: undefined }, call);
   }
 
   /** Gives the version of the list. */
@@ -144,6 +169,7 @@ export class Served {
       this.tellMiss(path, 'open');
       throw notFound();
     }
+    world.gate?.demand(caller.actor, { path, via: undefined }, spot, READS, 'open');
     const type = spotType(spot);
     if (type !== 'file') throw new Refusal(type === 'directory' ? 'EISDIR' : type === 'symlink' ? 'ELOOP' : 'ENXIO');
     return this.openToRead(path, spot);
@@ -191,8 +217,12 @@ export class Served {
   }
 
   private spot(path: TreePath): Spot | undefined {
-    const look = this.world.walker.look(this.named(path), { follow: false });
+    const look = this.lookAt(path);
     return look.kind === 'spot' ? look.spot : undefined;
+  }
+
+  private lookAt(path: TreePath): Look {
+    return this.world.walker.look(this.named(path), { follow: false });
   }
 
   private openToRead(path: TreePath, spot: Spot): ServedFile {
