@@ -45,6 +45,20 @@ export class FileRequests {
     return reply.done();
   }
 
+  /** A file without a name: the kernel may link it later. */
+  tmpfile(): number {
+    const { request, reply, served, nodes } = this.exchange, parent = nodes.get(request.node), directory = this.exchange.pathOf(request.node);
+    const caller = this.exchange.callers.of(request);
+    this.exchange.looks.settle(request.thread, (held) => held === directory);
+    const system = served.acting(caller), fd = system.tmpfile(served.named(directory), request.u32(0) & ~constants.O_NOCTTY, request.u32(4));
+    const attr = system.fstat(fd), name = `#${attr.ino}`, node = nodes.lookedUp(parent, name, attr);
+    nodes.unnamed(parent, name);
+    this.exchange.hold(fd, node, caller);
+    this.exchange.entry(node, { attr, isOwn: true });
+    this.exchange.opened(fd, 0);
+    return reply.done();
+  }
+
   read(): number {
     const { request, reply, served } = this.exchange, fd = request.u64(0), size = Math.min(request.u32(16), reply.room);
     reply.length += served.read(fd, reply.buffer, reply.length, size, request.u64(8));

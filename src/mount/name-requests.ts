@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import { fromBytes, toBytes, type PathName, type System } from '../index/front-end.ts';
 import type { Exchange } from './exchange.ts';
+import type { Node } from './nodes.ts';
 import { RENAME_EXCHANGE, RENAME_NOREPLACE } from './wire.ts';
 
 const { EINVAL, ENOENT } = constants.errno;
@@ -52,8 +53,22 @@ export class NameRequests {
   }
 
   link(): number {
-    const from = this.exchange.pathOf(this.exchange.request.u64(0));
-    return this.make(this.exchange.request.name(8), (system, path) => system.link(this.exchange.served.named(from), path));
+    const { request, nodes, served } = this.exchange, node = nodes.get(request.u64(0)), from = nodes.pathOf(node);
+    if (from === undefined) return this.linkUnnamed(node);
+    return this.make(request.name(8), (system, path) => system.link(served.named(from), path));
+  }
+
+  /** The kernel asks this of a file that never had a name: of one that lost it, it refuses itself. */
+  private linkUnnamed(node: Node): number {
+    const { request, reply, nodes, served } = this.exchange, parent = nodes.get(request.node), name = request.name(8);
+    const path = this.exchange.within(parent, name), fd = this.exchange.anyOpen(node);
+    if (fd === undefined) return reply.fail(ENOENT);
+    this.exchange.begin((held) => held === path || held === nodes.pathOf(parent)).linkOpen(fd, served.named(path));
+    const found = served.look(path);
+    if (found === undefined) return reply.fail(ENOENT);
+    nodes.named(parent, name, node);
+    this.exchange.entry(node, found);
+    return reply.done();
   }
 
   unlink(): number {

@@ -100,6 +100,12 @@ export class Nodes {
     return node;
   }
 
+  /** A node that had lost its names, or had none yet, is under `name` now; the kernel counts it as looked up once more. */
+  named(parent: Node, name: string, node: Node): void {
+    node.lookups++;
+    this.name(parent, name, node);
+  }
+
   /** `count` look-ups are forgotten; with the last one the node is. */
   forget(id: number, count: number): void {
     const node = this.byId.get(id);

@@ -7,7 +7,9 @@ import { Exchange, TRANSFER_BYTES } from './exchange.ts';
 import { FileRequests } from './file-requests.ts';
 import { NameRequests } from './name-requests.ts';
 import { ROOT_ID } from './nodes.ts';
+import { RangeRequests } from './range-requests.ts';
 import { InitFlag, Opcode, type Reply, type Request } from './wire.ts';
+import { XattrRequests } from './xattr-requests.ts';
 
 /** Protocol version spoken; a kernel with an older one is refused. */
 const MAJOR = 7, MINOR = 31;
@@ -84,6 +86,7 @@ export class Server {
     const { exchange, request, reply } = this;
     const names = new NameRequests(exchange), files = new FileRequests(exchange);
     const attributes = new AttributeRequests(exchange), directories = new DirectoryRequests(exchange);
+    const xattrs = new XattrRequests(exchange), ranges = new RangeRequests(exchange);
     return new Map<number, () => number>([
       [Opcode.INIT, () => this.init()],
       [Opcode.LOOKUP, () => request.node === ROOT_ID && request.name(0).startsWith(this.options.bell) ? this.wake(request.name(0)) : names.lookup()],
@@ -112,6 +115,14 @@ export class Server {
       [Opcode.READDIR, () => directories.readdir({ plus: false })],
       [Opcode.READDIRPLUS, () => directories.readdir({ plus: true })],
       [Opcode.RELEASEDIR, () => directories.releasedir()],
+      [Opcode.SETXATTR, () => xattrs.set()],
+      [Opcode.GETXATTR, () => xattrs.get()],
+      [Opcode.LISTXATTR, () => xattrs.list()],
+      [Opcode.REMOVEXATTR, () => xattrs.remove()],
+      [Opcode.FALLOCATE, () => ranges.allocate()],
+      [Opcode.LSEEK, () => ranges.seek()],
+      [Opcode.COPY_FILE_RANGE, () => ranges.copy()],
+      [Opcode.TMPFILE, () => files.tmpfile()],
       // Nothing takes so long that it could be interrupted.
       [Opcode.INTERRUPT, () => 0],
       [Opcode.DESTROY, () => reply.done()],
