@@ -5,7 +5,10 @@ import { defineConfig } from 'rolldown';
  * library, the command (whose verbs are loaded one by one), and the thread that serves a mount.
  */
 export default defineConfig({
-  input: { palimpsest: 'dist/index.js', cli: 'dist/cli/main.js', worker: 'dist/mount/worker.js' },
+  input: {
+    palimpsest: 'dist/index.js', mount: 'dist/mount/index.js', cli: 'dist/cli/main.js',
+    worker: 'dist/mount/worker.js', pump: 'dist/mount/pump.js',
+  },
   platform: 'node',
   external: ['immer', 'nanoid', 'picomatch'],
   output: { dir: 'dist/bundle', format: 'esm', sourcemap: true, chunkFileNames: '[name].js', cleanDir: true },

@@ -1,6 +1,7 @@
 /** Palimpsest: a copy-on-write overlay over a directory, and the log of all that was seen and done through it. */
 export { Overlay, ActorView } from './index/overlay.ts';
 export type { EventFilter } from './index/filter.ts';
+export type { OverlayMount, RunOptions, RunResult } from './index/processes.ts';
 export type { OverlayOptions } from './index/options.ts';
 export { rulesOf, type Effect, type Rule } from './policy/rules.ts';
 export type { Operation } from './overlay/ruling.ts';

@@ -57,14 +57,15 @@ async function runCommand(argv: readonly string[], flags: Flags): Promise<number
   const timeout = flags.timeout === undefined ? undefined : Number(flags.timeout);
   if (timeout !== undefined && !(timeout > 0)) throw new Misuse('--timeout takes seconds, more than 0');
   if (flags.outside !== undefined && flags.outside !== 'ro') throw new Misuse('--outside knows only ro');
-  const [{ runOverlay }, { gainPrivilege }, { endAs }] =
+  const [{ runOverlay, WRITABLE }, { gainPrivilege }, { endAs }] =
     await Promise.all([import('../mount/run.ts'), import('../mount/privilege.ts'), import('../mount/supervisor.ts')]);
   try {
     await gainPrivilege();
     const result = await runOverlay({
-      overlay: { root, session, ...(rules && { rules }) }, actor: flags.actor, root, exact: flags.exact === true, argv, cwd: process.cwd(), env: process.env,
+      overlay: { root, session, ...(rules && { rules }) }, actor: flags.actor, root, session, exact: flags.exact === true, argv,
+      cwd: process.cwd(), env: process.env,
       stdio: ['inherit', 'inherit', 'inherit'], network: flags.network ? 'shared' : 'none',
-      outside: flags.outside === 'ro' ? 'read-only' : 'as it is', writable: ['/tmp', '/var/tmp', '/dev/shm', '/run'], timeout,
+      outside: flags.outside === 'ro' ? 'read-only' : 'as it is', writable: WRITABLE, timeout,
     });
     if (flags.quiet !== true) tellRun(session, root, result);
     endAs(result.timedOut ? { status: TIMED_OUT, signal: null } : result);

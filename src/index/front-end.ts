@@ -6,4 +6,5 @@ export type { Version } from '../core/version.ts';
 export { typeBits } from '../core/attr.ts';
 export type { ProcessInfo } from '../core/event.ts';
 export { byteLength, fromBytes, toBytes, type PathName, type TreePath } from '../core/path.ts';
+export { unreachable } from '../core/unreachable.ts';
 export { Refusal } from '../core/refusal.ts';

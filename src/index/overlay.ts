@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { typeOf } from '../core/attr.ts';
 import type { Event, Op } from '../core/event.ts';
 import { observationOf, type Observation } from '../core/observation.ts';
@@ -13,6 +14,7 @@ import type { World } from '../overlay/world.ts';
 import { closure } from './discard.ts';
 import { checkKeys, eventMatcher, type EventFilter } from './filter.ts';
 import { followEvents } from './follow.ts';
+import { loadProcesses, type Mountable, type OverlayMount, type RunOptions, type RunResult } from './processes.ts';
 import { openWorld } from './open.ts';
 import { checkOptions, type OverlayOptions } from './options.ts';
 import { spoken, spokenEach } from './spoken.ts';
@@ -47,6 +49,7 @@ export class Overlay extends ActorView {
   private readonly all: World;
   private readonly views = new Map<string, ActorView>();
   private servedOnce: Served | undefined = undefined;
+  private readonly mounts = new Set<OverlayMount>();
   private closed = false;
 
   private constructor(world: World, actor: string) {
@@ -67,6 +70,37 @@ export class Overlay extends ActorView {
   /** As `openSync`; rejects where that throws. */
   static async open(options: OverlayOptions): Promise<Overlay> {
     return Overlay.openSync(options);
+  }
+
+  /**
+   * Mounts the overlay for all processes of this mount namespace, live: what they do shows here at once, and the other way
+   * round. Needs root and FUSE. Requests are answered from the event loop: this process itself must not call the mount
+   * synchronously. Rejects with a `MachineError` in words where the machine or the mount point does not allow it.
+   */
+  async mount(mountPoint: string): Promise<OverlayMount> {
+    const mounted = await (await loadProcesses()).mount(this.mountable, mountPoint);
+    this.mounts.add(mounted);
+    void mounted.ended.catch(() => undefined).finally(() => this.mounts.delete(mounted));
+    return mounted;
+  }
+
+  /**
+   * Runs a command over the overlay, in place: it sees the tree under its usual path, in namespaces of its own. Needs FUSE, and
+   * root or the capability to mount. The lower has to be one directory.
+   */
+  async run(command: string, args: readonly string[] = [], options: RunOptions = {}): Promise<RunResult> {
+    if (typeof command !== 'string' || command === '') throw new TypeError('run: the command has to be a non-empty string');
+    checkKeys('run', options, ['cwd', 'env', 'stdio', 'timeout', 'signal', 'network', 'outside']);
+    return (await loadProcesses()).run(this.mountable, [command, ...args], options);
+  }
+
+  private get mountable(): Mountable {
+    const { all } = this, { root } = all.session.store.header;
+    this.servedOnce ??= new Served(all);
+    return {
+      served: this.servedOnce, actor: this.actor, root: typeof root === 'string' && root.startsWith('/') && existsSync(root) ? root : undefined,
+      session: all.session.store.directory, get head() { return { seq: all.state.seq }; },
+    };
   }
 
   /** The overlay as a shell that is no node:fs asks for it: the mount. */
@@ -176,13 +210,15 @@ export class Overlay extends ActorView {
 
   /** Seals and closes the session. Descriptors still open are closed. A second call does nothing. */
   async close(): Promise<void> {
+    for (const mounted of this.mounts) await mounted.unmount();
     this.closeSync();
   }
 
-  /** As `close`. */
+  /** As `close`, where nothing is mounted. Throws `Error` where something is: unmounting takes time. */
   closeSync(): void {
     return spoken('close', () => {
       if (this.closed) return;
+      if (this.mounts.size > 0) throw new Error('the overlay is mounted: unmount it first, or close it by close()');
       this.closed = true;
       const { all } = this;
       for (const fd of all.descriptors.open()) all.inodes.release(all.descriptors.remove(fd).inode);

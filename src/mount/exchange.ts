@@ -29,13 +29,16 @@ export class Exchange {
   readonly nodes = new Nodes();
   readonly looks: Looks;
   readonly files = new Map<number, OpenFile>();
+  /** Others change the overlay too. */
+  readonly isShared: boolean;
   private readonly ringer: () => number;
   private readonly exact: boolean;
 
-  constructor(parts: { served: Served; callers: Callers; exact: boolean; ringer: () => number }) {
+  constructor(parts: { served: Served; callers: Callers; exact: boolean; isShared: boolean; ringer: () => number }) {
     this.served = parts.served;
     this.callers = parts.callers;
-    this.exact = parts.exact;
+    this.exact = parts.exact || parts.isShared;
+    this.isShared = parts.isShared;
     this.ringer = parts.ringer;
     this.looks = new Looks(parts.served);
   }

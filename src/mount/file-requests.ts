@@ -22,7 +22,8 @@ export class FileRequests {
     served.acting(caller);
     const { fd, print } = served.open(path, flags & ~(constants.O_CREAT | constants.O_EXCL | constants.O_NOCTTY));
     this.exchange.hold(fd, node, caller);
-    const keep = sameContent(node.pages, print) && (flags & constants.O_TRUNC) === 0;
+    // What is the overlay's own has no print: only this connection changes it, unless the overlay is shared.
+    const keep = sameContent(node.pages, print) && (flags & constants.O_TRUNC) === 0 && (print !== undefined || !this.exchange.isShared);
     node.pages = print;
     this.exchange.opened(fd, keep ? FOPEN_KEEP_CACHE : 0);
     return reply.done();

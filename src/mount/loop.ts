@@ -20,8 +20,7 @@ export function serveBlocking(device: number, server: Server, shared: Int32Array
   for (;;) {
     const length = receive(device, request.buffer);
     if (length === 'ended') {
-      if (mounted || Atomics.load(shared, STOP) !== 0) return;
-      Atomics.wait(shared, STOP, 0, MOUNT_POLL_MS);
+      if (mounted || !waitForMount(shared)) return;
       continue;
     }
     if (length === 'gone') continue;
@@ -38,7 +37,15 @@ export function serveBlocking(device: number, server: Server, shared: Int32Array
   }
 }
 
-function receive(device: number, buffer: Buffer): number | 'gone' | 'ended' {
+/** Waits a little for the device to be mounted; false where it never will be. */
+export function waitForMount(shared: Int32Array): boolean {
+  if (Atomics.load(shared, STOP) !== 0) return false;
+  Atomics.wait(shared, STOP, 0, MOUNT_POLL_MS);
+  return true;
+}
+
+/** The next request, in `buffer`: its length. `gone`: it was taken back. `ended`: there is no mount. */
+export function receive(device: number, buffer: Buffer): number | 'gone' | 'ended' {
   try {
     return readSync(device, buffer, 0, buffer.length, null);
   } catch (error) {
@@ -52,7 +59,8 @@ function receive(device: number, buffer: Buffer): number | 'gone' | 'ended' {
   }
 }
 
-function send(device: number, buffer: Buffer, length: number): void {
+/** Sends the reply of `length` bytes in `buffer`. */
+export function send(device: number, buffer: Buffer, length: number): void {
   try {
     writeSync(device, buffer, 0, length, null);
   } catch (error) {

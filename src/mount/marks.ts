@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { nanoid } from 'nanoid';
-import type { Serving } from './serving.ts';
+import type { Service } from './orders.ts';
 
 /** Names the socket of the run that a process is in. */
 export const SOCKET_VARIABLE = 'PALIMPSEST_SOCKET';
@@ -30,20 +30,20 @@ export class Marks {
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
 
-  private constructor(serving: Serving, root: string, directory: string) {
+  private constructor(service: Service, root: string, directory: string) {
     this.directory = directory;
     this.path = join(directory, 'marks');
     this.server = createServer((socket) => {
       this.sockets.add(socket.on('close', () => this.sockets.delete(socket)).on('error', () => socket.destroy()));
-      void answer(socket, serving, root);
+      void answer(socket, service, root);
     });
   }
 
   /** Listens at a place of its own, outside of `root`. */
-  static async listen(serving: Serving, root: string): Promise<Marks> {
+  static async listen(service: Service, root: string): Promise<Marks> {
     const place = [tmpdir(), '/run', '/dev/shm', '/var/tmp'].find((each) => existsSync(each) && !isWithin(each, root));
     if (place === undefined) throw new Error(`there is no place for a socket outside of ${root}`);
-    const marks = new Marks(serving, root, mkdtempSync(join(place, 'palimpsest-')));
+    const marks = new Marks(service, root, mkdtempSync(join(place, 'palimpsest-')));
     await new Promise<void>((done, failed) => marks.server.once('error', failed).listen(marks.path, done));
     return marks;
   }
@@ -55,15 +55,15 @@ export class Marks {
   }
 }
 
-async function answer(socket: Socket, serving: Serving, root: string): Promise<void> {
+async function answer(socket: Socket, service: Service, root: string): Promise<void> {
   const lines = createInterface({ input: socket })[Symbol.asyncIterator]();
   const say = (words: object): void => void socket.write(JSON.stringify(words) + '\n');
   try {
     const request = asRequest(await lines.next()), claim = nanoid();
-    say({ look: `${root}/${serving.bell}-${claim}` });
+    say({ look: `${root}/${service.bell}-${claim}` });
     await lines.next();
     const { label, data, actor } = request;
-    say({ seq: await serving.order({ kind: 'mark', label, data, actor, claim }) });
+    say({ seq: await service.order({ kind: 'mark', label, data, actor, claim }) });
   } catch (error) {
     say({ error: error instanceof Error ? error.message : String(error) });
   }

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, readdirSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { MachineError, openDevice } from './device.ts';
-import type { ServingOptions } from './orders.ts';
+import type { Service, ServingOptions } from './orders.ts';
 import { Serving } from './serving.ts';
 
 /** What to mount where. */
@@ -27,30 +27,35 @@ export interface Mounting {
  * mount point does not allow it, and what opening the session throws.
  */
 export async function mountOverlay(options: MountOptions): Promise<Mounting> {
-  const where = resolve(options.mountPoint), { root } = options.overlay;
-  demandMountable(where, root === undefined ? undefined : resolve(root));
+  const { root } = options.overlay, where = demandMountable(options.mountPoint, root);
   const device = openDevice(), serving = new Serving({ ...options, device });
+  return mountServed(device, serving, serving.opened, where);
+}
+
+/** Mounts at `where` what `service` serves on `device`, which is closed in the end. `ready`: when it does. */
+export async function mountServed(device: number, service: Service, ready: Promise<unknown>, where: string): Promise<Mounting> {
   try {
-    await serving.opened;
+    await ready;
     await mount(device, where);
   } catch (error) {
-    serving.giveUp();
+    service.giveUp();
     closeSync(device);
     throw error;
   }
-  const ringer = startRinger(`${where}/${serving.bell}`);
-  serving.ringBy(ringer.pid ?? 0, () => ringer.stdin?.write('\n'));
-  await serving.order({ kind: 'processes', proc: '/proc' });
-  const ended = serving.closed.finally(() => {
+  const ringer = startRinger(`${where}/${service.bell}`);
+  service.ringBy(ringer.pid ?? 0, () => ringer.stdin?.write('\n'));
+  await service.order({ kind: 'processes', proc: '/proc' });
+  const ended = service.closed.finally(() => {
     ringer.stdin?.end();
     closeSync(device);
   });
   ended.catch(() => undefined);
-  return { ended, faults: serving.faults, unmount: async () => call('umount', [where], []) };
+  return { ended, faults: service.faults, unmount: async () => call('umount', [where], []) };
 }
 
-/** A mount point is an empty directory, or the root itself. */
-function demandMountable(where: string, root: string | undefined): void {
+/** The absolute path of a mount point: an empty directory, or the root itself. Throws `MachineError` for any other. */
+export function demandMountable(mountPoint: string, root: string | undefined): string {
+  const where = resolve(mountPoint);
   let names: readonly string[];
   try {
     if (!statSync(where).isDirectory()) throw new MachineError(`the mount point ${where} is not a directory`);
@@ -60,7 +65,8 @@ function demandMountable(where: string, root: string | undefined): void {
     const { code } = error as NodeJS.ErrnoException;
     throw new MachineError(code === 'ENOENT' ? `the mount point ${where} does not exist` : `the mount point ${where} cannot be read (${code})`);
   }
-  if (names.length > 0 && where !== root) throw new MachineError(`the mount point ${where} is not empty`);
+  if (names.length > 0 && (root === undefined || where !== resolve(root))) throw new MachineError(`the mount point ${where} is not empty`);
+  return where;
 }
 
 async function mount(device: number, where: string): Promise<void> {

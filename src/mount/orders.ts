@@ -20,8 +20,27 @@ export type Order =
   | { readonly kind: 'exit'; readonly status: number | null; readonly signal: string | null }
   | { readonly kind: 'mark'; readonly label: string; readonly data: unknown; readonly actor: string | undefined;
     /** What followed the bell's name in the look-up by which the process showed itself. */
-    readonly claim: string; }
-  | { readonly kind: 'flush' };
+    readonly claim: string; };
+
+
+/** Whoever serves an overlay to a FUSE connection: a thread, or this process by turns. */
+export interface Service {
+  /** The name whose look-up in the root wakes it, and with which claims begin. */
+  readonly bell: string;
+  /** Resolved when the connection has ended, with the last event's number. */
+  readonly closed: Promise<number>;
+  /** Bugs: faults without a name that requests met with EIO. */
+  readonly faults: readonly unknown[];
+  /**
+   * How to make the kernel ask for the bell's name, from now on. `ringer`: whose number the requests then have; 0 for one
+   * whom the mount's pid namespace does not know.
+   */
+  ringBy(ringer: number, ring: () => void): void;
+  /** Resolved with the number of the event that the order made, or of the last one. */
+  order(order: Order): Promise<number>;
+  /** It came to no mount: nothing is served. */
+  giveUp(): void;
+}
 
 /** An order with the number that its answer names. */
 export type Numbered = Order & { readonly id: number };

@@ -1,18 +1,22 @@
 import { closeSync } from 'node:fs';
 import { openDevice } from './device.ts';
 import { Marks, SOCKET_VARIABLE } from './marks.ts';
-import type { ServingOptions } from './orders.ts';
+import type { Service, ServingOptions } from './orders.ts';
 import { Serving } from './serving.ts';
-import { openSpace, type Outcome, type Space, type Standard } from './space.ts';
-import { supervise } from './supervisor.ts';
+import type { Command, Outcome } from './command.ts';
+import type { Standard } from './inherited.ts';
+import { openSpace, type Space } from './space.ts';
+import { supervise, type Supervision } from './supervisor.ts';
+
+/** What stays writable when all outside of the root is read-only, besides /dev and /proc. */
+export const WRITABLE: readonly string[] = ['/tmp', '/var/tmp', '/run'];
 
 /** A command over an overlay. */
-export interface RunOptions {
-  readonly overlay: ServingOptions['overlay'];
-  readonly actor: string;
+export interface CommandOptions {
   /** Real path of the lower: where the overlay is seen, too. */
   readonly root: string;
-  readonly exact: boolean;
+  /** Directory of the session, which the command must not see. */
+  readonly session: string | undefined;
   readonly argv: readonly string[];
   /** A path as seen inside. */
   readonly cwd: string;
@@ -22,6 +26,13 @@ export interface RunOptions {
   readonly outside: 'as it is' | 'read-only';
   /** With `read-only` outside: directories that stay writable. */
   readonly writable: readonly string[];
+}
+
+/** The same for a session that nobody has opened yet. */
+export interface RunOptions extends CommandOptions {
+  readonly overlay: ServingOptions['overlay'];
+  readonly actor: string;
+  readonly exact: boolean;
   /** Seconds, after which the command is ended. */
   readonly timeout: number | undefined;
 }
@@ -44,46 +55,58 @@ export interface RunResult extends Outcome {
 export async function runOverlay(options: RunOptions): Promise<RunResult> {
   const device = openDevice(), serving = new Serving({ ...options, device });
   try {
-    // Both take their time; neither needs the other until the command starts.
-    const [space] = await bothOrNone(openRun(options, device, serving), serving.opened, () => serving.giveUp());
-    serving.ringBy(space.ringer, () => space.ring());
-    try {
-      return await runIn(space, serving, options);
-    } finally {
-      await space.end();
-      await serving.closed;
-    }
+    return await runServed(device, serving, serving.opened, options, (command) => supervise(command, options.timeout));
   } finally {
     closeSync(device);
   }
 }
 
-function openRun(options: RunOptions, device: number, serving: Serving): Promise<Space> {
-  const { root, network, outside, writable, overlay } = options;
+/**
+ * Runs a command over what `service` serves on `device`. `ready`: when it does. `watch` waits for the command's end. Nothing is
+ * left of it afterwards, and the service has ended.
+ */
+export async function runServed(
+  device: number, service: Service, ready: Promise<unknown>, options: CommandOptions, watch: (command: Command) => Promise<Supervision>,
+): Promise<RunResult> {
+  // Both take their time; neither needs the other until the command starts.
+  const space = await bothOrNone(openRun(options, device, service), ready, () => service.giveUp());
+  service.ringBy(space.ringer, () => space.ring());
+  try {
+    return await runIn(space, service, options, watch);
+  } finally {
+    await space.end();
+    await service.closed;
+  }
+}
+
+function openRun(options: CommandOptions, device: number, { bell }: Service): Promise<Space> {
+  const { root, network, outside, writable, session } = options;
   return openSpace({
-    device, roots: [{ path: root, from: '' }], masked: overlay.session === undefined ? [] : [overlay.session],
-    network, outside, writable, bell: serving.bell, attached: () => undefined,
+    device, roots: [{ path: root, from: '' }], masked: session === undefined ? [] : [session],
+    network, outside, writable, bell, attached: () => undefined,
   });
 }
 
-/** Both results, or the fault of the first to fail once nothing of the other is left. */
-async function bothOrNone(space: Promise<Space>, opened: Promise<number>, giveUp: () => void): Promise<[Space, number]> {
-  const [first, second] = await Promise.allSettled([space, opened]);
-  if (first.status === 'fulfilled' && second.status === 'fulfilled') return [first.value, second.value];
+/** The space, once both are there; or the fault of one once nothing of the other is left. */
+async function bothOrNone(space: Promise<Space>, ready: Promise<unknown>, giveUp: () => void): Promise<Space> {
+  const [first, second] = await Promise.allSettled([space, ready]);
+  if (first.status === 'fulfilled' && second.status === 'fulfilled') return first.value;
   giveUp();
   if (first.status === 'fulfilled') await first.value.end();
   throw second.status === 'rejected' ? second.reason : (first as PromiseRejectedResult).reason;
 }
 
-async function runIn(space: Space, serving: Serving, options: RunOptions): Promise<RunResult> {
+async function runIn(
+  space: Space, service: Service, options: CommandOptions, watch: (command: Command) => Promise<Supervision>,
+): Promise<RunResult> {
   const { argv, cwd, stdio, root } = options;
-  await serving.order({ kind: 'processes', proc: space.procRoot });
-  const marks = await Marks.listen(serving, root), env = { ...options.env, [SOCKET_VARIABLE]: marks.path };
+  await service.order({ kind: 'processes', proc: space.procRoot });
+  const marks = await Marks.listen(service, root), env = { ...options.env, [SOCKET_VARIABLE]: marks.path };
   try {
-    const from = await serving.order({ kind: 'run', argv, cwd });
-    const outcome = await supervise(space.spawn(argv, { cwd, env, stdio }), options.timeout);
-    const to = await serving.order({ kind: 'exit', status: outcome.status, signal: outcome.signal });
-    return { ...outcome, from, to, faults: serving.faults };
+    const from = await service.order({ kind: 'run', argv, cwd });
+    const outcome = await watch(space.spawn(argv, { cwd, env, stdio }));
+    const to = await service.order({ kind: 'exit', status: outcome.status, signal: outcome.signal });
+    return { ...outcome, from, to, faults: service.faults };
   } finally {
     marks.close();
   }

@@ -25,6 +25,8 @@ const ERRNO = new Map<string, number>(Object.entries(constants.errno));
 export interface ServerOptions {
   /** No names and attributes are kept: every look is asked and told. */
   readonly exact: boolean;
+  /** Others change the overlay too: nothing of what is its own is kept. */
+  readonly isShared: boolean;
   /**
    * A name in the root that is no file: a look at it calls `woken`. A longer name that begins so is a claim: `claimed` gets
    * the rest, after a dash, and the thread that looked.
@@ -51,7 +53,7 @@ export class Server {
 
   constructor(served: Served, callers: Callers, options: ServerOptions) {
     this.options = options;
-    this.exchange = new Exchange({ served, callers, exact: options.exact, ringer: options.ringer });
+    this.exchange = new Exchange({ served, callers, exact: options.exact, isShared: options.isShared, ringer: options.ringer });
     this.request = this.exchange.request;
     this.reply = this.exchange.reply;
     this.answers = this.table();

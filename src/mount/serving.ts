@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { nanoid } from 'nanoid';
 import { DIRTY, RINGER, STOP } from './loop.ts';
-import type { Numbered, Order, ServingOptions, Word } from './orders.ts';
+import type { Numbered, Order, Service, ServingOptions, Word } from './orders.ts';
 
 /** With no requests coming, what is recorded is written this long after it happened. */
 const FLUSH_EVERY_MS = 50;
@@ -26,14 +26,12 @@ interface Waiting {
  * A thread that serves an overlay to one FUSE connection, as the main thread has it. The thread waits in the kernel, so it
  * has no events and no timers of its own: whoever wants it to listen rings (`bell`).
  */
-export class Serving {
-  /** The name whose look-up in the root wakes the thread. */
+export class Serving implements Service {
   readonly bell: string;
   /** Resolved when the session is open and requests are answered; rejected with what opening it threw. */
   readonly opened: Promise<number>;
   /** Resolved when the connection has ended and the session is closed, with its last event's number. */
   readonly closed: Promise<number>;
-  /** Faults without a name that requests met with EIO: bugs. */
   readonly faults: unknown[] = [];
   private readonly worker: Worker;
   private readonly waiting = new Map<number, Waiting>();
@@ -55,17 +53,12 @@ export class Serving {
     this.timer.unref();
   }
 
-  /**
-   * How to make the kernel ask the thread for the bell's name, from now on. `ringer`: whose number the requests then have; 0
-   * for one whom the mount's pid namespace does not know.
-   */
   ringBy(ringer: number, ring: () => void): void {
     Atomics.store(this.shared, RINGER, ringer);
     this.ring = ring;
     if (this.waiting.size > 0) ring();
   }
 
-  /** Resolved with the number of the event that the order made, or of the last one. */
   order(order: Order): Promise<number> {
     return new Promise((done, failed) => {
       const id = this.nextId++;
@@ -75,7 +68,6 @@ export class Serving {
     });
   }
 
-  /** It came to no mount: the thread closes the session and ends. */
   giveUp(): void {
     Atomics.store(this.shared, STOP, 1);
     Atomics.notify(this.shared, STOP);

@@ -9,8 +9,6 @@ import { mountTable, type Mount } from './mount-table.ts';
 import { Replies } from './replies.ts';
 import { TOOL_PATH, toolPath } from './tool.ts';
 
-export type { Outcome } from './command.ts';
-export type { Standard } from './inherited.ts';
 
 /**
  * The namespaces of a run: mounts, processes, perhaps the network. It lives as long as its first process, which

@@ -61,20 +61,34 @@ export async function supervise(command: Supervised, timeout?: number): Promise<
     });
   }
 
-  let timedOut = false;
-  if (timeout !== undefined) {
-    let timer = setTimeout(() => {
-      timedOut = true;
-      void command.kill('SIGTERM').then(async () => command.kill('SIGCONT'));
-      timer = setTimeout(() => void command.kill('SIGKILL'), GRACE);
-    }, timeout * 1000);
-    undo.push(() => { clearTimeout(timer); });
+  try {
+    return await awaitCommand(command, { timeout });
+  } finally {
+    for (const step of undo) step();
   }
+}
 
+/** Waits for a command's end. After `timeout` seconds, or when `signal` is aborted: SIGTERM, and SIGKILL five seconds later. */
+export async function awaitCommand(
+  command: Supervised, { timeout, signal }: { readonly timeout: number | undefined; readonly signal?: AbortSignal | undefined },
+): Promise<Supervision> {
+  let timedOut = false;
+  const timers: ReturnType<typeof setTimeout>[] = [];
+  const stop = (): void => {
+    void command.kill('SIGTERM').then(async () => command.kill('SIGCONT'));
+    timers.push(setTimeout(() => void command.kill('SIGKILL'), GRACE));
+  };
+  if (timeout !== undefined) timers.push(setTimeout(() => {
+    timedOut = true;
+    stop();
+  }, timeout * 1000));
+  if (signal?.aborted === true) stop();
+  else signal?.addEventListener('abort', stop, { once: true });
   try {
     return { ...await command.exited, timedOut };
   } finally {
-    for (const step of undo) step();
+    for (const timer of timers) clearTimeout(timer);
+    signal?.removeEventListener('abort', stop);
   }
 }
 

@@ -2,9 +2,9 @@ import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from '
 import { Overlay } from '../index/overlay.ts';
 import { Refusal } from '../index/front-end.ts';
 import { Callers } from './callers.ts';
+import { Duties } from './duties.ts';
 import { RINGER, serveBlocking } from './loop.ts';
-import type { Numbered, Order, ServingOptions, Word } from './orders.ts';
-import { Processes } from './processes.ts';
+import type { Numbered, ServingOptions, Word } from './orders.ts';
 import { Server } from './server.ts';
 
 /** The thread that opens the session and serves it until it is unmounted. It reads its orders when the bell is rung. */
@@ -20,17 +20,17 @@ function serve(): void {
   const overlay = Overlay.openSync({ ...options.overlay, actor: options.actor });
   const { served } = overlay, callers = new Callers(options.actor);
   const server = new Server(served, callers, {
-    exact: options.exact, bell: options.bell, ringer: () => Atomics.load(options.shared, RINGER), woken: obeyAll,
+    exact: options.exact, isShared: false, bell: options.bell, ringer: () => Atomics.load(options.shared, RINGER), woken: obeyAll,
     claimed: (claim, thread) => callers.claim(claim, thread),
     failed: (error) => say({ kind: 'failed', error }),
   });
-  let processes: Processes | undefined;
+  const duties = new Duties({ served, callers, actor: options.actor, lastSeq: () => overlay.head.seq });
 
   function obeyAll(): void {
     for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) {
       const order = next.message as Numbered;
       try {
-        say({ kind: 'done', id: order.id, seq: obey(order) });
+        say({ kind: 'done', id: order.id, seq: duties.obey(order) });
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         say({ kind: 'refused', id: order.id, code: error.code, reason: error.reason });
@@ -38,30 +38,12 @@ function serve(): void {
     }
   }
 
-  function obey(order: Order): number {
-    served.acting({ actor: options.actor, uid: 0, gid: 0, process: undefined });
-    switch (order.kind) {
-      case 'processes':
-        processes?.close();
-        callers.know(processes = new Processes(order.proc));
-        break;
-      case 'run': return served.tellRun(order.argv, order.cwd);
-      case 'exit': return served.tellExit(order.status, order.signal);
-      case 'mark': {
-        served.acting(callers.claimant(order.claim, order.actor));
-        return served.tellMark(order.label, order.data);
-      }
-      case 'flush': break;
-    }
-    return overlay.head.seq;
-  }
-
   say({ kind: 'open', seq: overlay.head.seq, session: options.overlay.session });
   try {
     serveBlocking(options.device, server, options.shared);
     server.idle();
   } finally {
-    processes?.close();
+    duties.close();
     const { seq } = overlay.head;
     overlay.closeSync();
     say({ kind: 'closed', seq });

@@ -1,0 +1,96 @@
+import { Worker } from 'node:worker_threads';
+import { nanoid } from 'nanoid';
+import type { Served } from '../index/front-end.ts';
+import { Callers } from './callers.ts';
+import { Duties } from './duties.ts';
+import { RINGER, send, STOP } from './loop.ts';
+import type { Order, Service } from './orders.ts';
+import { Server } from './server.ts';
+
+/** After the last request, what was held back is told within this time. */
+const IDLE_MS = 50;
+/** As in `pump.ts`. */
+const TURN = 3;
+
+/** What of an open overlay a live service needs. */
+export interface LiveOverlay {
+  readonly served: Served;
+  readonly actor: string;
+  readonly head: { readonly seq: number };
+}
+
+/**
+ * Serves an overlay that this process has open, between its other work: what either does the other sees at once. A thread takes
+ * the requests from the kernel; each is answered here, when the event loop comes to it. So this thread must not call the
+ * mount synchronously: it would wait for itself.
+ */
+export class LiveService implements Service {
+  readonly bell = `.palimpsest-bell-${nanoid()}`;
+  readonly closed: Promise<number>;
+  readonly faults: unknown[] = [];
+  private readonly overlay: LiveOverlay;
+  private readonly device: number;
+  private readonly server: Server;
+  private readonly duties: Duties;
+  private readonly shared = new Int32Array(new SharedArrayBuffer(16));
+  private readonly memory: SharedArrayBuffer;
+  private timer: ReturnType<typeof setTimeout> | undefined = undefined;
+
+  constructor(overlay: LiveOverlay, device: number) {
+    const { served, actor } = overlay, callers = new Callers(actor);
+    this.overlay = overlay;
+    this.device = device;
+    this.server = new Server(served, callers, {
+      exact: true, isShared: true, bell: this.bell, ringer: () => Atomics.load(this.shared, RINGER), woken: () => undefined,
+      claimed: (claim, thread) => callers.claim(claim, thread), failed: (error) => this.faults.push(error),
+    });
+    this.duties = new Duties({ served, callers, actor, lastSeq: () => overlay.head.seq });
+    this.memory = new SharedArrayBuffer(this.server.request.buffer.length);
+    this.closed = this.pump().finally(() => this.end());
+    this.closed.catch(() => undefined);
+  }
+
+  ringBy(ringer: number): void {
+    Atomics.store(this.shared, RINGER, ringer);
+  }
+
+  async order(order: Order): Promise<number> {
+    return this.duties.obey(order);
+  }
+
+  giveUp(): void {
+    Atomics.store(this.shared, STOP, 1);
+    Atomics.notify(this.shared, STOP);
+  }
+
+  /** Answers what the thread takes from the kernel, until the connection ends. */
+  private pump(): Promise<number> {
+    const { device, memory, shared } = this, bytes = Buffer.from(memory);
+    const worker = new Worker(new URL('./pump.js', import.meta.url), { workerData: { device, memory, shared } });
+    return new Promise((done, failed) => {
+      worker.on('message', (length: number) => {
+        // 0 is its last word: there is no mount any more.
+        if (length === 0) return;
+        this.server.request.buffer.set(bytes.subarray(0, length));
+        Atomics.store(shared, TURN, 0);
+        Atomics.notify(shared, TURN);
+        const answer = this.server.handle(length);
+        if (answer > 0) send(device, this.server.reply.buffer, answer);
+        this.timer ??= setTimeout(() => this.rest(), IDLE_MS);
+      });
+      worker.once('error', failed);
+      worker.once('exit', () => done(this.overlay.head.seq));
+    });
+  }
+
+  private rest(): void {
+    this.timer = undefined;
+    this.server.idle();
+  }
+
+  private end(): void {
+    clearTimeout(this.timer);
+    this.server.idle();
+    this.duties.close();
+  }
+}
