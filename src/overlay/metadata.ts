@@ -41,7 +41,7 @@ export class Metadata {
       if (!UNCHANGED.has(uid) && (owner !== attr.uid || !isOwner)) throw new Refusal('EPERM');
       if (!UNCHANGED.has(gid) && (!isOwner || (group !== attr.gid && !world.credentials.isMember(group)))) throw new Refusal('EPERM');
     }
-    this.change(actor, spot, { op: 'chown', path: at.path, ...viaField(at), uid: owner, gid: group, mode: modeAfterChown(attr, spot),
+    this.change(actor, spot, { op: 'chown', path: at.path, ...viaField(at), uid: owner, gid: group, mode: this.modeAfterChown(attr, spot),
       ...this.common(spot, attr, unlinked) });
   }
 
@@ -84,10 +84,11 @@ export class Metadata {
     if (body.unlinked === true && spot.node !== undefined) applyAttributes(spot.node, body);
     this.world.watchers.changed(body.path);
   }
-}
 
-/** chown(2): whoever calls it, setuid goes from a file, and setgid where its group may execute. */
-function modeAfterChown(attr: Attr, spot: Spot): number {
-  if (spotType(spot) !== 'file') return attr.mode;
-  return attr.mode & ~S_ISUID & ((attr.mode & 0o010) !== 0 ? ~S_ISGID : ~0);
+  /** chown(2): whoever calls it, setuid goes from all but directories, and setgid where its group may execute or is not the caller's. */
+  private modeAfterChown(attr: Attr, spot: Spot): number {
+    if (spotType(spot) === 'directory') return attr.mode;
+    const { credentials } = this.world, dropsGroup = (attr.mode & 0o010) !== 0 || !(credentials.isRoot || credentials.isMember(attr.gid));
+    return attr.mode & ~S_ISUID & (dropsGroup ? ~S_ISGID : ~0);
+  }
 }

@@ -54,7 +54,7 @@ const anyName = fc.oneof(
 );
 const anyPath = fc.oneof({ weight: 20, arbitrary: anyName }, { weight: 1, arbitrary: fc.constant('') });
 const anyDirectory = fc.constantFrom('', 'd', 'd/e', 'g', 's', 'n', 'a');
-const mode = fc.constantFrom(0o644, 0o600, 0o755, 0o777, 0o4755, 0o2755, 0o2770, 0o1777);
+const mode = fc.constantFrom(0o644, 0o600, 0o755, 0o777, 0o4755, 0o6755, 0o2644, 0o2770, 0o1777);
 const owner = fc.constantFrom(-1, -1, 0, 7, NOBODY);
 const offset = fc.oneof(fc.constantFrom(0, 1, 100, 4096, 65535, 65536, 65537, 131072), fc.nat({ max: 200_000 }));
 const time = fc.constantFrom('now', 'omit', '1000000000000000001', '5', '1234567890123456789');
