@@ -73,6 +73,36 @@ export class Exchange {
     return node.open.values().next().value;
   }
 
+  /**
+   * Does what may take the name `name` from `parent`. A program may still look at what has lost its last name (its working directory,
+   * a FIFO that it has open), so that stays open here until the kernel has forgotten it.
+   */
+  parting(parent: Node, name: string, act: () => void): void {
+    const node = parent.children.get(name);
+    if (node === undefined || node.aliases.length > 1 || node.open.size > 0) return act();
+    const path = this.nodes.pathIn(parent, name), kept = path === undefined ? undefined : this.served.keep(path);
+    if (kept === undefined) return act();
+    node.open.add(node.kept = kept);
+    try {
+      act();
+    } finally {
+      if (node.aliases.length > 0) this.letGo(node);
+    }
+  }
+
+  /** The kernel has forgotten `count` look-ups of a node. */
+  forget(id: number, count: number): void {
+    const node = this.nodes.forget(id, count);
+    if (node !== undefined) this.letGo(node);
+  }
+
+  private letGo(node: Node): void {
+    if (node.kept === undefined) return;
+    node.open.delete(node.kept);
+    this.served.close(node.kept);
+    node.kept = undefined;
+  }
+
   /** The kernel holds `node` open as `fd` from here on. */
   hold(fd: number, node: Node, caller: Caller): void {
     this.files.set(fd, { node, caller });

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { constants as system } from 'node:os';
 import { sameContent } from '../index/front-end.ts';
 import { dropPrivileges, type Exchange } from './exchange.ts';
+import type { Node } from './nodes.ts';
 import { FOPEN_KEEP_CACHE, WRITE_KILL_SUIDGID } from './wire.ts';
 
 const { EINVAL, ENOENT, ESTALE } = system.errno;
@@ -16,7 +17,7 @@ export class FileRequests {
 
   open(): number {
     const { request, reply, served } = this.exchange, node = this.exchange.nodes.get(request.node), path = this.exchange.nodes.pathOf(node);
-    if (path === undefined) return reply.fail(ESTALE);
+    if (path === undefined) return this.reopen(node);
     const caller = this.exchange.callers.of(request), flags = request.u32(0);
     this.exchange.looks.settle(request.thread, (held) => held === path);
     served.acting(caller);
@@ -26,6 +27,16 @@ export class FileRequests {
     const keep = sameContent(node.pages, print) && (flags & constants.O_TRUNC) === 0 && (print !== undefined || !this.exchange.isShared);
     node.pages = print;
     this.exchange.opened(fd, keep ? FOPEN_KEEP_CACHE : 0);
+    return reply.done();
+  }
+
+  /** A file without a name, by way of `/proc`. */
+  private reopen(node: Node): number {
+    const { request, reply, served } = this.exchange, held = this.exchange.anyOpen(node), caller = this.exchange.callers.of(request);
+    if (held === undefined) return reply.fail(ESTALE);
+    const fd = served.acting(caller).reopen(held, request.u32(0) & ~constants.O_NOCTTY);
+    this.exchange.hold(fd, node, caller);
+    this.exchange.opened(fd, 0);
     return reply.done();
   }
 

@@ -86,8 +86,10 @@ export class NameRequests {
     const a = this.exchange.within(from, oldName), b = this.exchange.within(to, newName);
     const system = this.exchange.begin((held) => held === a || held === b || held === this.exchange.nodes.pathOf(from) || held === this.exchange.nodes.pathOf(to));
     const exchange = (flags & RENAME_EXCHANGE) !== 0;
-    system.rename(served.named(a), served.named(b), { exchange, noReplace: (flags & RENAME_NOREPLACE) !== 0 });
-    this.exchange.nodes.renamed({ parent: from, name: oldName }, { parent: to, name: newName }, exchange);
+    this.exchange.parting(to, newName, () => {
+      system.rename(served.named(a), served.named(b), { exchange, noReplace: (flags & RENAME_NOREPLACE) !== 0 });
+      this.exchange.nodes.renamed({ parent: from, name: oldName }, { parent: to, name: newName }, exchange);
+    });
     return reply.done();
   }
 
@@ -105,8 +107,10 @@ export class NameRequests {
   private remove(act: (system: System, path: PathName) => void): number {
     const { request } = this.exchange, parent = this.exchange.nodes.get(request.node), name = request.name(0), path = this.exchange.within(parent, name);
     const system = this.exchange.begin((held) => held === path || held === this.exchange.nodes.pathOf(parent));
-    act(system, this.exchange.served.named(path));
-    this.exchange.nodes.unnamed(parent, name);
+    this.exchange.parting(parent, name, () => {
+      act(system, this.exchange.served.named(path));
+      this.exchange.nodes.unnamed(parent, name);
+    });
     return this.exchange.reply.done();
   }
 }

@@ -23,6 +23,8 @@ export class Node {
   readonly children = new Map<string, Node>();
   /** Descriptors of the overlay through which the kernel holds it open. */
   readonly open = new Set<number>();
+  /** One of these, through which it is held for as long as the kernel knows it: its last name is gone, and nobody had it open. */
+  kept: number | undefined = undefined;
   /** The lower file that pages in the kernel came from. */
   pages: Fingerprint | undefined = undefined;
   /** The listing that the kernel has kept. */
@@ -106,15 +108,16 @@ export class Nodes {
     this.name(parent, name, node);
   }
 
-  /** `count` look-ups are forgotten; with the last one the node is. */
-  forget(id: number, count: number): void {
+  /** `count` look-ups are forgotten; with the last one the node is, which is given then. */
+  forget(id: number, count: number): Node | undefined {
     const node = this.byId.get(id);
-    if (node === undefined || id === ROOT_ID) return;
+    if (node === undefined || id === ROOT_ID) return undefined;
     node.lookups -= count;
-    if (node.lookups > 0) return;
+    if (node.lookups > 0) return undefined;
     this.byId.delete(id);
     this.lose(node);
     for (const { parent, name } of node.aliases) if (parent.children.get(name) === node) parent.children.delete(name);
+    return node;
   }
 
   /** The name is gone. */

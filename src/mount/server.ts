@@ -158,7 +158,7 @@ export class Server {
   }
 
   private forget(id: number, count: number): number {
-    this.exchange.nodes.forget(id, count);
+    this.exchange.forget(id, count);
     return 0;
   }
 

@@ -208,8 +208,18 @@ export class Files {
   }
 
   /** A descriptor for reading what a look-up found, unopened below until it is read: what a mount opens it often only keeps. */
-  openLazily(actor: string, spot: Spot): number {
-    return this.describe(actor, this.hold(spot), undefined, O_RDONLY);
+  openLazily(actor: string, spot: Spot, flags = O_RDONLY): number {
+    return this.describe(actor, this.hold(spot), undefined, flags);
+  }
+
+  /** open(2) of `/proc/self/fd/N`: what is held open once more, whatever its names. */
+  reopen(actor: string, fd: number, flags: number): number {
+    const { inode, via } = this.world.descriptors.get(fd), type = spotType(spotOf(inode)), truncates = (flags & O_TRUNC) !== 0;
+    if (type === 'directory' && ((flags & O_ACCMODE) !== O_RDONLY || truncates)) throw new Refusal('EISDIR');
+    if (type !== 'directory' && type !== 'file') throw new Refusal('ENXIO', { reason: `a ${type} is seen, never opened` });
+    if (truncates && inode.unlinked) this.resizeOrphan(actor, inode.node ?? this.orphan(inode), { path: inode.path, via }, 0);
+    else if (truncates) this.replace(actor, spotOf(inode), { path: inode.path, via }, PendingWrite.whole(new Uint8Array(0)));
+    return this.describe(actor, this.world.inodes.hold(inode.key, () => inode), via, flags);
   }
 
   /** Content and size in bytes of an open file now. */

@@ -60,6 +60,10 @@ export class Kernel implements System {
       this.world.beyond(this.actor, outside, 'open', (beyond) => beyond.open(outside, flags)));
   }
 
+  reopen(fd: number, flags: number): number {
+    return this.files.reopen(this.actor, fd, flags);
+  }
+
   close(fd: number): void {
     if (this.isReal(fd)) this.world.outside.close(fd);
     else this.files.close(fd);
@@ -302,6 +306,8 @@ export class Kernel implements System {
   }
 
   utimes(path: PathName, atime: SystemTime, mtime: SystemTime, options: { follow: boolean }): void {
+    // As utimensat(2): with nothing to do, not even the path is looked at.
+    if (atime === 'omit' && mtime === 'omit') return;
     const { spot, at } = this.world.must(this.actor, path, options.follow ? 'utime' : 'lutime', { ...options, does: ALTERS });
     this.metadata.utimes(this.actor, spot, at, { atime, mtime }, false);
   }

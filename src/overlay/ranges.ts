@@ -19,6 +19,9 @@ const COPY_BYTES = 1 << 20;
 /** Bytes of a file's map that are looked through at first for its next hole; twice as many each time after. */
 const SEEK_BYTES = 1 << 20;
 
+/** Modes that Linux knows and few file systems have (collapse, insert, unshare): refused after the descriptor was looked at. */
+const KNOWN = new Set([8, 32, 64]), KNOWN_KEEPING = new Set([64]);
+
 /** What a descriptor holds, as the kernel's table found it. */
 export interface HeldFile {
   readonly descriptor: Descriptor;
@@ -55,9 +58,11 @@ export class Ranges {
   allocate(actor: string, { descriptor, spot, at, unlinked }: HeldFile, mode: number, offset: number, length: number): void {
     if (offset < 0 || length <= 0) throw new Refusal('EINVAL');
     const what = mode & ~FALLOC_KEEP_SIZE, keeps = what !== mode;
-    if (what !== 0 && what !== FALLOC_ZERO_RANGE && !(what === FALLOC_PUNCH_HOLE && keeps)) throw new Refusal('ENOTSUP');
+    const isDone = what === 0 || what === FALLOC_ZERO_RANGE || (what === FALLOC_PUNCH_HOLE && keeps);
+    if (!isDone && !(keeps ? KNOWN_KEEPING : KNOWN).has(what)) throw new Refusal('ENOTSUP');
     if (!descriptor.writable) throw new Refusal('EBADF');
     if (descriptor.isDirectory) throw new Refusal('EISDIR');
+    if (!isDone) throw new Refusal('ENOTSUP');
     const end = offset + length, before = this.files.sizeOf(descriptor.inode);
     if (end > MAX_FILE_BYTES) throw new Refusal('EFBIG');
     const size = keeps ? before : Math.max(before, end), until = Math.min(end, size);
@@ -87,8 +92,8 @@ export class Ranges {
   /** copy_file_range(2): bytes copied, fewer than asked for as it pleases, 0 at the end. Stored bytes are shared, not copied. */
   copy(actor: string, copy: RangeCopy): number {
     const { from, to } = copy, fromAt = copy.fromAt ?? from.position, toAt = copy.toAt ?? to.position;
-    if (!from.readable || !to.writable || to.append) throw new Refusal('EBADF');
     if (from.isDirectory || to.isDirectory) throw new Refusal('EISDIR');
+    if (!from.readable || !to.writable || to.append) throw new Refusal('EBADF');
     const length = Math.min(copy.length, this.files.sizeOf(from.inode) - fromAt);
     if (length <= 0) return 0;
     if (toAt + length > MAX_FILE_BYTES) throw new Refusal('EFBIG');

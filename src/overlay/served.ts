@@ -175,6 +175,12 @@ export class Served {
     return this.openToRead(path, spot);
   }
 
+  /** A descriptor of what is at `path`, of whatever type, for when its name is gone; `undefined` where nothing is. Tells nothing. */
+  keep(path: TreePath): number | undefined {
+    const spot = this.spot(path);
+    return spot && this.files.openLazily(this.caller.actor, spot, constants.O_RDWR);
+  }
+
   /** pread(2) without a word to the log. Bytes read; 0 at the end. */
   read(fd: number, into: Uint8Array, offset: number, length: number, position: number): number {
     const descriptor = this.world.descriptors.get(fd), { inode, slurped } = descriptor;

@@ -12,6 +12,8 @@ import type { LowerStatFs } from '../lower/lower.ts';
 export interface System {
   /** open(2), umask applied. Gives a descriptor that no real descriptor of this process shares (≥ FIRST_DESCRIPTOR). */
   open(path: PathName, flags: number, mode: number): number;
+  /** open(2) of `/proc/self/fd/N`: another descriptor of an open file, which may have no name any more. */
+  reopen(fd: number, flags: number): number;
   close(fd: number): void;
   /** pread(2) with a position, read(2) with `null` (uses and moves the descriptor's own position). */
   read(fd: number, into: Uint8Array, offset: number, length: number, position: number | null): number;

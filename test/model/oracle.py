@@ -66,7 +66,8 @@ class World:
             fd, call = self.slot(step), libc.fallocate
             checked(call(fd, step['mode'], ctypes.c_long(step['offset']), ctypes.c_long(step['length'])))
         elif op == 'seek':
-            if step['offset'] < os.fstat(self.slot(step)).st_size:
+            look = os.fstat(self.slot(step))
+            if stat.S_ISDIR(look.st_mode) or step['offset'] < look.st_size:
                 return 'somewhere'
             os.lseek(self.slot(step), step['offset'], os.SEEK_DATA if step['wanted'] == 'data' else os.SEEK_HOLE)
         elif op == 'copyRange':

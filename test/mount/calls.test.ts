@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -15,6 +16,21 @@ const isLacking = (lack('palimpsest') !== undefined || LACKS_ORACLE) && process.
 const seed = Number(process.env['FUZZ_SEED'] ?? (process.env['CI'] === undefined ? Date.now() : CI_SEED)) | 0;
 
 describe.skipIf(isLacking)('system calls through a mount', () => {
+  it('give what a real directory gives where programs are at their oddest', { timeout: 120_000 }, () => {
+    const scratch = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'palimpsest-odd-'))), lower = path.join(scratch, 'lower'), real = path.join(scratch, 'real');
+    for (const top of [lower, real]) fs.mkdirSync(top);
+    const union = mountUnion('palimpsest', lower, scratch);
+    try {
+      const [expected, got] = [real, union.path].map((directory) =>
+        execFileSync('python3', [path.join(import.meta.dirname, 'odd.py'), directory], { encoding: 'utf8', timeout: 60_000 }).split('\n')) as [string[], string[]];
+      expect(expected.length).toBeGreaterThan(50);
+      expect(got).toEqual(expected);
+    } finally {
+      union.unmount();
+      fs.rmSync(scratch, { recursive: true, force: true });
+    }
+  });
+
   it(`give what a real directory gives (seed ${seed})`, { timeout: 600_000 }, async () => {
     const scratch = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'palimpsest-calls-'))), since = BigInt(Date.now()) * 1_000_000n - 1_000_000_000n;
     const lower = path.join(scratch, 'lower'), real = path.join(scratch, 'real');

@@ -11,6 +11,7 @@ import { FIRST_DESCRIPTOR, type System, type SystemEntry, type SystemTime } from
 export function realSystem(): System {
   return {
     open: (path, flags, mode) => refused(() => fs.openSync(bytes(path), flags, mode) + FIRST_DESCRIPTOR),
+    reopen: unsupported,
     close: (fd) => refused(() => fs.closeSync(real(fd))),
     read: (fd, into, offset, length, position) => refused(() => fs.readSync(real(fd), into, offset, length, position)),
     readLater: (fd, into, offset, length, position) => new Promise((resolve, reject) => {
