@@ -7,7 +7,7 @@ import { quoted } from './text.ts';
 const LISTED = 20;
 
 /** Says on stderr what a run read, looked for in vain and changed. */
-export function tellRun(session: string, root: string, { from, to, faults }: { from: number; to: number; faults: readonly unknown[] }): void {
+export function tellRun(session: string, { from, to, faults }: { from: number; to: number; faults: readonly unknown[] }): void {
   const read = new Set<string>(), missed = new Set<string>(), listed = new Set<string>(), flagged: Event[] = [];
   for (const event of SessionLog.openSync(session).events({ from, to })) {
     if (event.op === 'read') read.add(event.path);
@@ -15,7 +15,7 @@ export function tellRun(session: string, root: string, { from, to, faults }: { f
     else if (event.op === 'list') listed.add(event.path);
     else if (event.op === 'flag' || event.op === 'refuse') flagged.push(event);
   }
-  const overlay = Overlay.openSync({ root, session });
+  const overlay = Overlay.openSync({ session });
   const changes = overlay.changes();
   overlay.closeSync();
   say(`palimpsest: read ${read.size} files, listed ${listed.size} directories, missed ${missed.size} names; ${changes.length} changes, ` +

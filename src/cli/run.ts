@@ -1,8 +1,8 @@
-import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { Misuse, tellFailure } from './failure.ts';
 import { manual } from './manual.ts';
+import { rootsOf } from './roots.ts';
 import { addRuleFlags, rulesOfFlags, type RuleFlags } from './rule-flags.ts';
 import { newSessionDirectory } from './session-directory.ts';
 import { tellRun } from './run-summary.ts';
@@ -10,8 +10,9 @@ import { tellRun } from './run-summary.ts';
 /** Exit statuses of `run` and `shell` that are their own. */
 const TIMED_OUT = 124, OWN_FAILURE = 125;
 
-interface Flags extends RuleFlags {
-  readonly root: string;
+/** What `run` and `shell` may be given. */
+export interface RunFlags extends RuleFlags {
+  readonly root: readonly string[];
   readonly session?: string;
   readonly actor: string;
   readonly exact?: true;
@@ -29,20 +30,21 @@ export function run(command: Command): void {
     examples: [
       ['palimpsest run -- npm test', 'what do the tests read? the working tree stays as it is'],
       ['palimpsest run --session runs/42 -- ./agent', 'keep the session where you want it'],
+      ['palimpsest run --root ~/app --root ~/lib -- make', 'over two directories; paths in the log begin with app/ and lib/'],
       ["palimpsest run --hide 'tests/hidden/**' --flag .env -- ./agent", 'hide some paths, tell of every touch of others'],
     ],
     exit: 'As the command; 124 when --timeout ended it, 125 for a failure of our own, 126 and 127 as a shell has it.',
   });
   addRunOptions(command).argument('<command...>', 'the command and its arguments, after --').passThroughOptions()
-    .action(async (argv: readonly string[], flags: Flags) => {
+    .action(async (argv: readonly string[], flags: RunFlags) => {
       process.exitCode = await runCommand(argv, flags);
     });
 }
 
 /** The options that `run` and `shell` share. */
-function addRunOptions(command: Command): Command {
+export function addRunOptions(command: Command): Command {
   return addRuleFlags(command)
-    .option('--root <dir>', 'the lower', '.')
+    .option('--root <dir>', 'the directory beneath; may be given several times (default: .)', (dir: string, before: readonly string[]) => [...before, dir], [])
     .option('--session <dir>', 'session directory, made or resumed; default: a new one')
     .option('--actor <name>', 'who acts', 'main')
     .option('--exact', 'let the kernel keep no names and attributes: every look is recorded')
@@ -52,8 +54,10 @@ function addRunOptions(command: Command): Command {
     .option('-q, --quiet', 'no summary');
 }
 
-async function runCommand(argv: readonly string[], flags: Flags): Promise<number> {
-  const rules = rulesOfFlags(flags), root = realpathSync.native(flags.root), session = resolve(flags.session ?? newSessionDirectory(root));
+/** Runs a command as the flags say, tells of it, and gives the exit status. */
+export async function runCommand(argv: readonly string[], flags: RunFlags): Promise<number> {
+  const rules = rulesOfFlags(flags), { lower, places } = rootsOf(flags.root);
+  const session = resolve(flags.session ?? newSessionDirectory(places[0].path));
   const timeout = flags.timeout === undefined ? undefined : Number(flags.timeout);
   if (timeout !== undefined && !(timeout > 0)) throw new Misuse('--timeout takes seconds, more than 0');
   if (flags.outside !== undefined && flags.outside !== 'ro') throw new Misuse('--outside knows only ro');
@@ -62,12 +66,12 @@ async function runCommand(argv: readonly string[], flags: Flags): Promise<number
   try {
     await gainPrivilege();
     const result = await runOverlay({
-      overlay: { root, session, ...(rules && { rules }) }, actor: flags.actor, root, session, exact: flags.exact === true, argv,
+      overlay: { ...lower, session, ...(rules && { rules }) }, actor: flags.actor, roots: places, session, exact: flags.exact === true, argv,
       cwd: process.cwd(), env: process.env,
       stdio: ['inherit', 'inherit', 'inherit'], network: flags.network ? 'shared' : 'none',
       outside: flags.outside === 'ro' ? 'read-only' : 'as it is', writable: WRITABLE, timeout,
     });
-    if (flags.quiet !== true) tellRun(session, root, result);
+    if (flags.quiet !== true) tellRun(session, result);
     endAs(result.timedOut ? { status: TIMED_OUT, signal: null } : result);
     return Number(process.exitCode);
   } catch (error) {

@@ -13,6 +13,7 @@ export interface Verb {
 export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   'Real processes': [
     { name: 'run', summary: 'run a command over the overlay of a directory', load: async () => (await import('./run.ts')).run },
+    { name: 'shell', summary: 'start a shell over the overlay of a directory', load: async () => (await import('./shell.ts')).shell },
     { name: 'mount', summary: 'mount the overlay of a directory', load: async () => (await import('./mount.ts')).mount },
   ],
   'The machine and this program': [

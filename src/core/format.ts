@@ -231,12 +231,20 @@ export const LINE_TABLES: ReadonlyMap<string, Table> = new Map(Object.entries(BO
     ...STAMP, op: required({ ...STRING, schema: { const: op } }), ...fields, process: optional(PROCESS),
   })]));
 
+/** A lower under its name. */
+export interface NamedRoot {
+  readonly name: string;
+  readonly path: string;
+}
+
 /** The first line of a log. */
 export interface Header {
   readonly palimpsest: 1;
   readonly session: string;
   /** The lower's real path. */
   readonly root: string;
+  /** Of several lowers side by side: the name and the real path of each. */
+  readonly roots?: readonly NamedRoot[];
   /** ISO 8601 with ms. */
   readonly created: string;
   /** Of a forked session: whose history it goes on, and from where. */
@@ -245,6 +253,7 @@ export interface Header {
 
 export const HEADER_TABLE = new Table({
   palimpsest: required({ ...COUNT, schema: { const: FORMAT_VERSION } }), session: required(STRING), root: required(STRING),
+  roots: optional(records(record<NamedRoot>({ name: required(NAME), path: required(STRING) }))),
   created: required(MOMENT),
   parent: optional(record<NonNullable<Header['parent']>>({
     session: required(STRING), seq: required(COUNT), seal: required(STRING),

@@ -7,6 +7,7 @@ import { initialState, type State } from '../core/state.ts';
 import { openDirectoryLower } from '../lower/directory.ts';
 import type { Lower } from '../lower/lower.ts';
 import { fsShapedLower, type FsShape } from '../lower/shaped.ts';
+import { namedLowers } from '../lower/named.ts';
 import { stackLowers } from '../lower/stack.ts';
 import { Attributes } from '../overlay/attributes.ts';
 import { Clock } from '../overlay/clock.ts';
@@ -51,20 +52,23 @@ export function openWorld(given: OverlayOptions): World {
 
 /** The options with the lower that the session's header names, where they name none. */
 function withLower(options: OverlayOptions): OverlayOptions {
-  const { root, lower, session } = options;
-  if (session === undefined || root !== undefined || lower !== undefined) return options;
-  const of = glance(session).header.root;
+  const { root, lower, roots, session } = options;
+  if (session === undefined || root !== undefined || lower !== undefined || roots !== undefined) return options;
+  const { root: of, roots: named } = glance(session).header;
+  if (named !== undefined) return { ...options, roots: Object.fromEntries(named.map(({ name, path }) => [name, path])) };
   if (of === '') throw new SessionError('ERR_SESSION_ROOT', session, 'is about no directory: its lower has to be given');
   // Of several directories the header has the paths, joined by colons, which a path may hold as well.
   return existsSync(of) || !of.includes(':') ? { ...options, root: of } : { ...options, lower: of.split(':') };
 }
 
-function openLower({ root, lower }: OverlayOptions): Lower {
+function openLower(options: OverlayOptions): Lower {
+  const { root, lower, roots } = options;
   if (root !== undefined) return openDirectoryLower(root);
-  if (!Array.isArray(lower)) return fsShapedLower(lower as FsShape);
+  if (roots === undefined && !Array.isArray(lower)) return fsShapedLower(lower as FsShape);
   const opened: Lower[] = [];
   try {
-    for (const directory of lower as readonly string[]) opened.push(openDirectoryLower(directory));
+    for (const directory of directoriesOf(options)) opened.push(openDirectoryLower(directory));
+    if (roots !== undefined) return namedLowers(new Map(Object.keys(roots).map((name, at) => [name, opened[at] as Lower])));
     return opened.length === 1 ? opened[0] as Lower : stackLowers(opened);
   } catch (error) {
     for (const each of opened) each.close();
@@ -72,8 +76,16 @@ function openLower({ root, lower }: OverlayOptions): Lower {
   }
 }
 
+/** The directories that the lower is made of. */
+function directoriesOf({ root, lower, roots }: OverlayOptions): readonly string[] {
+  if (root !== undefined) return [root];
+  if (roots !== undefined) return Object.values(roots);
+  return Array.isArray(lower) ? lower as readonly string[] : [];
+}
+
 function openStore(options: OverlayOptions, lower: Lower, clock: Clock): Store {
-  const header: Header = { palimpsest: 1, session: nanoid(), root: lower.root, created: clock.iso() };
+  const roots = options.roots && Object.entries(options.roots).map(([name, path]) => ({ name, path: realpathSync.native(path) }));
+  const header: Header = { palimpsest: 1, session: nanoid(), root: lower.root, ...(roots && { roots }), created: clock.iso() };
   const limits = options.limits ?? {};
   if (options.session === undefined) return createMemoryStore({ header, limits });
   const directory = resolve(options.session);
@@ -138,12 +150,13 @@ function mountsOf({ root, lower, mountPoint }: OverlayOptions): readonly string[
 }
 
 /** Throws where the session would be written into the lower, which is never written. */
-function demandApart({ root, lower, session }: OverlayOptions): void {
+function demandApart(options: OverlayOptions): void {
+  const { session } = options;
   if (session === undefined) return;
   let there = resolve(session);
   while (!existsSync(there)) there = dirname(there);
   const real = realpathSync.native(there);
-  for (const directory of root === undefined ? Array.isArray(lower) ? lower as readonly string[] : [] : [root]) {
+  for (const directory of directoriesOf(options)) {
     const below = realpathSync.native(directory);
     if (real !== below && !real.startsWith(below === '/' ? below : below + '/')) continue;
     throw Object.assign(new TypeError(`option "session" (${session}) has to lie outside the lower ${directory}`), { code: 'ERR_INVALID_OPTION' });

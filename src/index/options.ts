@@ -8,6 +8,8 @@ export interface OverlayOptions {
   readonly root?: string;
   /** The lower instead of `root`: directories, of which the first that has a name wins, or any `fs`-shaped object. */
   readonly lower?: readonly string[] | FsShape;
+  /** Several directories side by side instead, each by a name of its own: paths begin with it. The tree is seen at `/`. */
+  readonly roots?: Readonly<Record<string, string>>;
   /** Session directory; made when it is not there, resumed when it is. Without: in memory. */
   readonly session?: string;
   /**
@@ -47,6 +49,7 @@ const CHECKS: Record<keyof OverlayOptions, (value: unknown) => string | undefine
   lower: (value) => Array.isArray(value)
     ? value.length > 0 && value.every((entry) => typeof entry === 'string' && entry !== '') ? undefined : 'a list of directories'
     : typeof value === 'object' && value !== null ? undefined : 'a list of directories or an fs-shaped object',
+  roots: (value) => isRoots(value) ? undefined : 'directories by name, the names without slashes',
   session: nonEmptyString,
   readOnly: (value) => typeof value === 'boolean' ? undefined : 'true or false',
   actor: nonEmptyString,
@@ -68,10 +71,10 @@ export function checkOptions(options: unknown): asserts options is OverlayOption
     const wanted = value === undefined ? undefined : check(value);
     if (wanted !== undefined) throw invalid(name, wanted);
   }
-  const { root, lower, session, readOnly } = options as OverlayOptions;
+  const { root, lower, roots, session, readOnly } = options as OverlayOptions;
   if (readOnly === true && session === undefined) throw invalid('session', 'given, to be read only');
-  const isNamed = root !== undefined || lower !== undefined;
-  if (isNamed ? root !== undefined && lower !== undefined : session === undefined) throw invalid('root', 'given, or `lower` in its place');
+  const ways = [root, lower, roots].filter((way) => way !== undefined).length;
+  if (ways > 1 || (ways === 0 && session === undefined)) throw invalid('root', 'given, or `lower` or `roots` in its place');
 }
 
 function nonEmptyString(value: unknown): string | undefined {
@@ -81,6 +84,13 @@ function nonEmptyString(value: unknown): string | undefined {
 
 function isNormal(path: string): boolean {
   return path.startsWith('/') && !path.includes('\0') && !path.split('/').some((part) => part === '.' || part === '..');
+}
+
+function isRoots(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const entries = Object.entries(value);
+  return entries.length > 0 && entries.every(([name, path]) =>
+    name !== '' && name !== '.' && name !== '..' && !/[/\0]/.test(name) && nonEmptyString(path) === undefined);
 }
 
 function isLimits(value: unknown): boolean {

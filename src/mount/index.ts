@@ -36,7 +36,7 @@ async function run(overlay: Mountable, argv: readonly string[], options: RunOpti
   const streams: [Standard, Standard, Standard] = stdio === 'pipe' ? ['ignore', 'pipe', 'pipe'] : [stdio, stdio, stdio];
   try {
     const result = await runServed(device, new LiveService(overlay, device), Promise.resolve(), {
-      root, session, argv, cwd: options.cwd ?? workingDirectory(root), env: options.env ?? process.env, stdio: streams,
+      roots: [{ path: root, from: '' }], session, argv, cwd: options.cwd ?? workingDirectory(root), env: options.env ?? process.env, stdio: streams,
       network: options.network ?? 'shared', outside: options.outside === 'readonly' ? 'read-only' : 'as it is', writable: WRITABLE,
     }, async (command) => {
       const heard = [collect(command.stdout), collect(command.stderr)] as const;

@@ -14,8 +14,8 @@ export class NameRequests {
     this.exchange = exchange;
   }
 
-  lookup(): number {
-    const { request, served, looks, nodes, reply } = this.exchange, parent = nodes.get(request.node), name = request.name(0);
+  lookup(name: string): number {
+    const { request, served, looks, nodes, reply } = this.exchange, parent = nodes.get(request.node);
     const path = this.exchange.within(parent, name), above = nodes.pathOf(parent);
     looks.settle(request.thread, (held, found) => found && held === above);
     const caller = this.exchange.callers.of(request);

@@ -5,6 +5,7 @@ import type { Service, ServingOptions } from './orders.ts';
 import { Serving } from './serving.ts';
 import type { Command, Outcome } from './command.ts';
 import type { Standard } from './inherited.ts';
+import type { Root } from './init.ts';
 import { openSpace, type Space } from './space.ts';
 import { supervise, type Supervision } from './supervisor.ts';
 
@@ -13,8 +14,8 @@ export const WRITABLE: readonly string[] = ['/tmp', '/var/tmp', '/run'];
 
 /** A command over an overlay. */
 export interface CommandOptions {
-  /** Real path of the lower: where the overlay is seen, too. */
-  readonly root: string;
+  /** Real paths of the directories below, where the overlay is seen too, and what of the overlay each is. */
+  readonly roots: readonly [Root, ...Root[]];
   /** Directory of the session, which the command must not see. */
   readonly session: string | undefined;
   readonly argv: readonly string[];
@@ -80,9 +81,9 @@ export async function runServed(
 }
 
 function openRun(options: CommandOptions, device: number, { bell }: Service): Promise<Space> {
-  const { root, network, outside, writable, session } = options;
+  const { roots, network, outside, writable, session } = options;
   return openSpace({
-    device, roots: [{ path: root, from: '' }], masked: session === undefined ? [] : [session],
+    device, roots, masked: session === undefined ? [] : [session],
     network, outside, writable, bell, attached: () => undefined,
   });
 }
@@ -99,7 +100,7 @@ async function bothOrNone(space: Promise<Space>, ready: Promise<unknown>, giveUp
 async function runIn(
   space: Space, service: Service, options: CommandOptions, watch: (command: Command) => Promise<Supervision>,
 ): Promise<RunResult> {
-  const { argv, cwd, stdio, root } = options;
+  const { argv, cwd, stdio, roots: [{ path: root }] } = options;
   await service.order({ kind: 'processes', proc: space.procRoot });
   const marks = await Marks.listen(service, root), env = { ...options.env, [SOCKET_VARIABLE]: marks.path };
   try {

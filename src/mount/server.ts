@@ -6,7 +6,6 @@ import { DirectoryRequests } from './directory-requests.ts';
 import { Exchange, TRANSFER_BYTES } from './exchange.ts';
 import { FileRequests } from './file-requests.ts';
 import { NameRequests } from './name-requests.ts';
-import { ROOT_ID } from './nodes.ts';
 import { RangeRequests } from './range-requests.ts';
 import { InitFlag, Opcode, type Reply, type Request } from './wire.ts';
 import { XattrRequests } from './xattr-requests.ts';
@@ -28,7 +27,7 @@ export interface ServerOptions {
   /** Others change the overlay too: nothing of what is its own is kept. */
   readonly isShared: boolean;
   /**
-   * A name in the root that is no file: a look at it calls `woken`. A longer name that begins so is a claim: `claimed` gets
+   * A name that is no file, in whatever directory: a look at it calls `woken`. A longer name that begins so is a claim: `claimed` gets
    * the rest, after a dash, and the thread that looked.
    */
   readonly bell: string;
@@ -91,7 +90,7 @@ export class Server {
     const xattrs = new XattrRequests(exchange), ranges = new RangeRequests(exchange);
     return new Map<number, () => number>([
       [Opcode.INIT, () => this.init()],
-      [Opcode.LOOKUP, () => request.node === ROOT_ID && request.name(0).startsWith(this.options.bell) ? this.wake(request.name(0)) : names.lookup()],
+      [Opcode.LOOKUP, () => this.lookup(names, request.name(0))],
       [Opcode.FORGET, () => this.forget(request.node, request.u64(0))],
       [Opcode.BATCH_FORGET, () => this.forgetMany()],
       [Opcode.GETATTR, () => attributes.getattr()],
@@ -147,6 +146,10 @@ export class Server {
     reply.u16(0);
     reply.zeros(32);
     return reply.done();
+  }
+
+  private lookup(names: NameRequests, name: string): number {
+    return name.startsWith(this.options.bell) ? this.wake(name) : names.lookup(name);
   }
 
   private wake(name: string): number {

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SessionLog } from '../../src/index.ts';
+import { Overlay, SessionLog } from '../../src/index.ts';
 
 const CLI = path.resolve('dist/bundle/cli.js');
 const canMount = fs.existsSync('/dev/fuse') && process.getuid?.() === 0;
@@ -51,6 +51,28 @@ describe.skipIf(!canMount && process.env['CI'] === undefined)('run (needs root a
     ]);
     expect(events.filter(({ op }) => op === 'write')).toMatchObject([{ path: 'sub/b', size: 7, process: { name: 'sh' } }]);
     expect(events.at(-2)).toMatchObject({ op: 'exit', status: 0 });
+  });
+
+  it('runs over several directories, each in its place, under its name in the log', () => {
+    const other = path.join(scratch, 'other');
+    fs.mkdirSync(other);
+    fs.writeFileSync(path.join(other, 'o'), 'omega\n');
+    const { status, stdout } = run(`cat ${other}/o a; echo x > ${other}/new; rm a`, '--root', root, '--root', other);
+    expect({ status, stdout }).toEqual({ status: 0, stdout: 'omega\nalpha\n' });
+    expect([fs.readdirSync(root), fs.readdirSync(other)]).toEqual([['a', 'sub'], ['o']]);
+    // The session knows its roots.
+    const overlay = Overlay.openSync({ session });
+    expect(overlay.changes()).toMatchObject([{ kind: 'create', path: 'other/new' }, { kind: 'delete', path: 'root/a' }]);
+    overlay.closeSync();
+    expect(run('true', '--root', root, '--root', path.join(root, 'sub')).status).toBe(2);
+  });
+
+  it('starts the shell that the user has', () => {
+    const { status } = spawnSync(process.execPath, [CLI, 'shell', '--session', session], {
+      cwd: root, input: 'echo x > made\nexit 3\n', env: { ...process.env, SHELL: '/bin/sh' },
+    });
+    expect(status).toBe(3);
+    expect(fs.existsSync(path.join(root, 'made'))).toBe(false);
   });
 
   it('goes on with the same session', () => {
