@@ -55,6 +55,7 @@ export class LiveService implements Service {
   }
 
   async order(order: Order): Promise<number> {
+    this.server.settle();
     return this.duties.obey(order);
   }
 
@@ -84,13 +85,12 @@ export class LiveService implements Service {
   }
 
   private rest(): void {
-    this.timer = undefined;
-    this.server.idle();
+    this.timer = this.server.idle() ? undefined : setTimeout(() => this.rest(), IDLE_MS);
   }
 
   private end(): void {
     clearTimeout(this.timer);
-    this.server.idle();
+    this.server.settle();
     this.duties.close();
   }
 }

@@ -5,7 +5,12 @@ interface Look {
   readonly path: TreePath;
   /** `undefined`: nothing was there. */
   readonly attr: Attr | undefined;
+  /** When, in ms of the monotonic clock. */
+  readonly at: number;
 }
+
+/** A thread that has something to do with what it looked up does so within this time. */
+const MEANT_WITHIN_MS = 10;
 
 /** Most looks held back at once; one more tells the oldest. */
 const HELD_LOOKS = 1024;
@@ -22,9 +27,9 @@ export class Looks {
     this.served = served;
   }
 
-  hold(thread: number, look: Look): void {
+  hold(thread: number, look: Omit<Look, 'at'>): void {
     if (this.held.size >= HELD_LOOKS) this.tellFirst();
-    this.held.set(thread, look);
+    this.held.set(thread, { ...look, at: performance.now() });
   }
 
   /** The thread's next request is here. `way`: whether a look at that path was only the way to it. */
@@ -36,7 +41,18 @@ export class Looks {
     if (!way(look.path, look.attr !== undefined)) this.tell(look);
   }
 
-  /** Nothing more is coming for now. */
+  /** Tells what has been held for long. Gives how many looks are still held. */
+  tellOld(): number {
+    const young = performance.now() - MEANT_WITHIN_MS;
+    for (const [thread, look] of this.held) {
+      if (look.at > young) break;
+      this.held.delete(thread);
+      this.tell(look);
+    }
+    return this.held.size;
+  }
+
+  /** Nothing more is coming. */
   tellAll(): void {
     for (const look of this.held.values()) this.tell(look);
     this.held.clear();

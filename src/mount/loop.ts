@@ -28,12 +28,9 @@ export function serveBlocking(device: number, server: Server, shared: Int32Array
     const answer = server.handle(length);
     if (answer > 0) send(device, reply.buffer, answer);
     const now = performance.now();
-    if (now - flushed < FLUSH_WITHIN_MS) Atomics.store(shared, DIRTY, 1);
-    else {
-      Atomics.store(shared, DIRTY, 0);
-      server.idle();
-      flushed = performance.now();
-    }
+    const isAll = now - flushed >= FLUSH_WITHIN_MS && server.idle();
+    if (isAll) flushed = now;
+    Atomics.store(shared, DIRTY, isAll ? 0 : 1);
   }
 }
 

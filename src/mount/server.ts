@@ -75,12 +75,19 @@ export class Server {
     }
   }
 
-  /** No request is expected for now: what was held back goes to the log, and the log where its durability says. */
-  idle(): void {
+  /** What was held back for long goes to the log, and the log where its durability says. Gives whether that was all. */
+  idle(): boolean {
+    const { looks, served } = this.exchange, left = looks.tellOld();
+    served.rest();
+    served.flush();
+    return left === 0;
+  }
+
+  /** No request is to come, or something else is to be told after all that came. */
+  settle(): void {
     const { looks, served } = this.exchange;
     looks.tellAll();
     served.rest();
-    served.flush();
   }
 
   private table(): ReadonlyMap<number, () => number> {
@@ -154,7 +161,6 @@ export class Server {
 
   private wake(name: string): number {
     const { bell, woken, claimed } = this.options;
-    this.idle();
     if (name === bell) woken();
     else claimed(name.slice(bell.length + 1), this.request.thread);
     return this.reply.fail(ENOENT);

@@ -27,8 +27,10 @@ function serve(): void {
   const duties = new Duties({ served, callers, actor: options.actor, lastSeq: () => overlay.head.seq });
 
   function obeyAll(): void {
+    server.idle();
     for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) {
       const order = next.message as Numbered;
+      server.settle();
       try {
         say({ kind: 'done', id: order.id, seq: duties.obey(order) });
       } catch (error) {
@@ -41,7 +43,7 @@ function serve(): void {
   say({ kind: 'open', seq: overlay.head.seq, session: options.overlay.session });
   try {
     serveBlocking(options.device, server, options.shared);
-    server.idle();
+    server.settle();
   } finally {
     duties.close();
     const { seq } = overlay.head;
