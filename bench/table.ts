@@ -70,7 +70,8 @@ function rangeOf(samples: readonly number[], show: (value: number) => string): s
   return samples.length < 2 ? '' : ` (${show(Math.min(...samples))}–${show(Math.max(...samples))})`;
 }
 
-function ratio(value: number): string {
+/** A ratio, with as many digits as say something. */
+export function ratio(value: number): string {
   return value >= 100 ? Math.round(value).toLocaleString('en') : value >= 10 ? value.toFixed(0)
     : value >= 1 ? value.toFixed(2) : value.toFixed(3);
 }
@@ -85,7 +86,8 @@ function mebibytes(bytes: number): string {
   return (value >= 100 ? value.toFixed(0) : value.toFixed(1).replace(/\.0$/, '')) + ' MiB';
 }
 
-function aligned(rows: readonly (readonly string[])[]): string {
+/** Rows as a Markdown table; the first is its head, the first column words. */
+export function aligned(rows: readonly (readonly string[])[]): string {
   const head = rows[0] as readonly string[];
   const widths = head.map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)));
   const line = (row: readonly string[]): string => '| ' + row.map((cell, i) =>

@@ -87,7 +87,7 @@ export function treeOf({ fs, dir }: Side, skip: (path: string) => boolean = () =
 }
 
 /** All that a change of the lower would move, one line a path. */
-function manifest(dir: string): string {
+export function manifest(dir: string): string {
   return realFs.readdirSync(dir, { recursive: true, encoding: 'utf8' }).concat('').sort().map((path) => {
     const { ino, mode, size, nlink, mtimeNs, ctimeNs } = realFs.lstatSync(join(dir, path), { bigint: true });
     return [path, ino, mode, size, nlink, mtimeNs, ctimeNs].join(' ');

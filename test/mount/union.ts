@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PROJECT } from '../../bench/project.ts';
 
 /** Ours, its peers, and a plain copy, which shows what the machine's own file system does. */
 export const MAKES = ['palimpsest', 'overlay', 'fuse-overlayfs', 'plain'] as const;
@@ -17,12 +18,10 @@ export interface Union {
   unmount(): void;
 }
 
-const project = join(import.meta.dirname, '..', '..');
-
 /** The built program, as arguments of `node`. Throws where the project is not built. */
 export function program(): string {
-  const { bin } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { bin?: Record<string, string> };
-  const file = join(project, bin?.['palimpsest'] ?? 'bin');
+  const { bin } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as { bin?: Record<string, string> };
+  const file = join(PROJECT, bin?.['palimpsest'] ?? 'bin');
   if (!existsSync(file)) throw new Error(`${file} is not there: npm run build`);
   return file;
 }
@@ -37,20 +36,23 @@ export function lack(make: Make): string | undefined {
   return undefined;
 }
 
-/** Mounts over `lower`; the mount point and all that is kept lie in `scratch`, where a second call finds it again. */
-export function mountUnion(make: Make, lower: string, scratch: string): Union {
+/**
+ * Mounts over `lower`; the mount point and all that is kept lie in `scratch`, where a second call finds it again. What
+ * serves the mount is started by way of `prefix`, a program and its arguments.
+ */
+export function mountUnion(make: Make, lower: string, scratch: string, prefix: readonly string[] = []): Union {
   const [path, upper, work, session] = ['mount', 'upper', 'work', 'session'].map((name) => join(scratch, name)) as [string, string, string, string];
   for (const directory of [path, upper, work]) mkdirSync(directory, { recursive: true });
   const layers = `lowerdir=${lower},upperdir=${upper},workdir=${work}`;
   switch (make) {
     case 'palimpsest':
-      run(process.execPath, program(), 'mount', '--root', lower, '--session', session, path);
+      run(...prefix, process.execPath, program(), 'mount', '--root', lower, '--session', session, path);
       break;
     case 'overlay':
       run('mount', '-t', 'overlay', 'overlay', '-o', layers, path);
       break;
     case 'fuse-overlayfs':
-      run('fuse-overlayfs', '-o', `${layers},allow_other`, path);
+      run(...prefix, 'fuse-overlayfs', '-o', `${layers},allow_other`, path);
       break;
     case 'plain':
       cpSync(lower, path, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
@@ -76,6 +78,6 @@ function awaitEnd(session: string): void {
 }
 
 /** Runs a program to its end. Throws with its words. */
-function run(file: string, ...args: string[]): void {
-  execFileSync(file, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+function run(...[file, ...args]: string[]): void {
+  execFileSync(file as string, args, { stdio: ['ignore', 'pipe', 'pipe'] });
 }
