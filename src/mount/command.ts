@@ -62,6 +62,13 @@ const SHELLS_OWN = ['PWD', 'OLDPWD', 'SHLVL', '_', 'IFS', 'OPTIND', 'PPID', 'PS1
 /** What unshare(1) of older util-linux says, and ends with 1, when its child was killed by SIGKILL. */
 const KILLED = /^unshare: sigprocmask unblock failed/m;
 
+/**
+ * What root keeps, and nobody else ever has: without it root could not even write a file of another's in the tree, and `tar`,
+ * `npm` and package managers do so as a matter of course. None of it leads out of a run: mounting, devices, tracing, other
+ * namespaces and `open_by_handle_at` (dac_read_search) take others.
+ */
+const KEPT = ['chown', 'dac_override', 'fowner', 'fsetid', 'setuid', 'setgid', 'kill'].map((name) => `+${name}`).join(',');
+
 /** Looks for the command `$2` from the directory `$1`, as execvp would, and says in our words what is wrong; then the rest is run. */
 const CHECK = `
 cwd=$1 name=$2 fault='command not found' status=127
@@ -94,7 +101,7 @@ exec "$@" 2>&${ERRORS} ${ERRORS}>&-
  *     unshare --fork        stays outside and waits; ends as the command does, by the same signal too
  *       sh                  from here on inside: is there such a command?
  *       env                 signals as they were, the working directory, the environment as before the shell
- *       setpriv             no capabilities, no way to new ones
+ *       setpriv             no capabilities but root's over files and over who it is, no way to new ones
  *         the command
  *
  * The namespaces are given as descriptors of this process, so a number that is used again can never lead anywhere else, and
@@ -110,7 +117,7 @@ export function startCommand(namespaces: readonly Namespace[], argv: readonly st
     toolPath('unshare'), '--fork', '--kill-child',
     ...(throughShell ? [toolPath('sh'), '-c', CHECK, 'palimpsest', options.cwd, argv[0] ?? ''] : []),
     toolPath('env'), `--default-signal=${SHARED_NAMES}`, `--chdir=${options.cwd}`, ...(throughShell ? restored(options.env) : []),
-    toolPath('setpriv'), '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--ambient-caps=-all', '--', ...argv,
+    toolPath('setpriv'), '--no-new-privs', `--bounding-set=-all,${KEPT}`, '--inh-caps=-all', '--ambient-caps=-all', '--', ...argv,
   ];
   const [input, output, errors] = options.stdio;
   const streams = throughShell ? { 0: input, 1: output, 2: 'pipe', [ERRORS]: errors === 'inherit' ? 2 : errors } as const

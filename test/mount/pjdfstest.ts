@@ -64,7 +64,7 @@ function pointsOf(tap: string): Point[] {
   const told = new Map<number, Point>();
   for (const [, not, digits, rest = ''] of tap.matchAll(/^(not )?ok (\d+)(.*)$/gm)) {
     const number = Number(digits), state = /# *TO[D]O/i.test(rest) ? 'open' : not === undefined ? 'ok' : 'not ok';
-    told.set(number, { number, state, detail: rest.replace(/^[\s-]+/, '') });
+    told.set(number, { number, state, detail: rest.replace(/^[\s-]+/, '').replaceAll(/[^\s']{80,}/g, '…') });
   }
   return Array.from({ length: planned }, (_, i) => told.get(i + 1) ?? { number: i + 1, state: 'not ok', detail: 'not told' });
 }

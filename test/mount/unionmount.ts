@@ -8,7 +8,7 @@ import { program, type Make } from './union.ts';
 /** One of its tests that lasts longer hangs, in ms. */
 const TEST_MS = 120_000;
 
-/** The name under which mount(8) finds ours: `mount -t fuse.NAME NAME MOUNTPOINT -o …` runs the program NAME. */
+/** What the suite knows ours by: it mounts with `mount -t fuse.NAME NAME MOUNTPOINT -o…`. */
 const NAME = 'palimpsest-union';
 
 /**
@@ -20,7 +20,7 @@ export function unionmount(scratch: string, make: Make, tree: string, only: RegE
   const failed: string[] = [];
   let passed = 0;
   try {
-    if (make === 'palimpsest') writeProgram(join(tools, NAME));
+    if (make === 'palimpsest') writeProgram(join(tools, 'mount'));
     for (const name of namesOf(suite).filter((name) => only.test(name))) {
       for (const slash of [0, 1]) {
         const base = mkdtempSync(join(scratch, 'unionmount-'));
@@ -30,7 +30,7 @@ export function unionmount(scratch: string, make: Make, tree: string, only: RegE
           env: { ...process.env, PATH: `${tools}:${process.env['PATH']}`, UNIONMOUNT_BASEDIR: base, PYTHONDONTWRITEBYTECODE: '1' },
         });
         if (status === 0) passed++;
-        else failed.push(`${name} ${slash === 1 ? 'with a slash' : 'without a slash'}: ${(stdout + stderr).trim().split('\n').at(-1)}`);
+        else failed.push(`${name} ${slash === 1 ? 'with a slash' : 'without a slash'}: ${(stdout + stderr).trim().split('\n').at(-1)?.slice(0, 300)}`);
         unmountBelow(base);
         rmSync(base, { recursive: true, force: true });
       }
@@ -57,16 +57,19 @@ function namesOf(suite: string): string[] {
 }
 
 /**
- * `NAME NAME MOUNTPOINT -o lowerdir=…,upperdir=…,…`: the session lies in the upper directory, so that a second mount of
- * it goes on with it. A file that the suite has put there to know the upper's device by is made in the union.
+ * A mount(8) that knows `-t fuse.NAME NAME MOUNTPOINT -o… -olowerdir=…,upperdir=…,…` itself and leaves all else to the
+ * real one. The session lies in the upper directory, so that a second mount goes on with it. A file that the suite has put
+ * there, to know the upper's device by, is made in the union.
  */
 function writeProgram(file: string): void {
   writeFileSync(file, `#!/bin/sh
 set -e
-mountpoint=$2 options=,$4,
+[ "$1 $2" = "-t fuse.${NAME}" ] || PATH=\${PATH#*:} exec mount "$@"
+mountpoint=$4
+for argument; do case $argument in -olowerdir=*) options=,\${argument#-o},;; esac; done
 lower=\${options##*,lowerdir=} upper=\${options##*,upperdir=}
 lower=\${lower%%,*} upper=\${upper%%,*}
-"${process.execPath}" "${program()}" mount --root "$lower" --session "$upper/session" "$mountpoint"
+"${process.execPath}" "${program()}" mount --root "$lower" --session "$upper/session" "$mountpoint" >&2
 [ -e "$mountpoint/f" ] || [ ! -e "$upper/f" ] || cp -p "$upper/f" "$mountpoint/f"
 `);
   chmodSync(file, 0o755);

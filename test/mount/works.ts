@@ -126,7 +126,7 @@ export const WORKS: readonly Work[] = [
   {
     name: 'tar and find', programs: ['tar'], short: true, plant: cloneInto, own: INDEX,
     script: `
-      tar -cf a.tar src test && mkdir x && tar -xf a.tar -C x && diff -r --no-dereference src x/src && tar -tf a.tar | wc -l
+      tar --sort=name -cf a.tar src test && mkdir x && tar -xf a.tar -C x && diff -r --no-dereference src x/src && tar -tf a.tar | wc -l
       cp -a src y && chmod -R go-w x && find x -type f -name '*.ts' -delete && find x -depth -delete && ls
       find src -type f -size +8k -exec rm {} + && find src -type d -empty -delete && find . -path ./.git -prune -o -type f -print | sort | cksum
       mv y src/moved && ln -s ../README.md src/link && ln README.md hard && stat -c %h README.md && rm -r src && ls`,
