@@ -68,8 +68,8 @@ export function mountUnion(make: Make, lower: string, scratch: string, prefix: r
   };
 }
 
-/** The server writes the end of the log after the mount is gone; its lock goes last. */
-function awaitEnd(session: string): void {
+/** Waits for a session's server: it writes the end of the log after the mount is gone; its lock goes last. */
+export function awaitEnd(session: string): void {
   const until = Date.now() + 30_000;
   while (existsSync(join(session, 'lock'))) {
     if (Date.now() > until) throw new Error(`${session} is still locked`);

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Tally } from './tally.ts';
-import { program, type Make } from './union.ts';
+import { awaitEnd, program, type Make } from './union.ts';
 
 /** One of its tests that lasts longer hangs, in ms. */
 const TEST_MS = 120_000;
@@ -32,6 +32,7 @@ export function unionmount(scratch: string, make: Make, tree: string, only: RegE
         if (status === 0) passed++;
         else failed.push(`${name} ${slash === 1 ? 'with a slash' : 'without a slash'}: ${(stdout + stderr).trim().split('\n').at(-1)?.slice(0, 300)}`);
         unmountBelow(base);
+        awaitEnd(join(base, '0', 'u', 'session'));
         rmSync(base, { recursive: true, force: true });
       }
     }
@@ -59,7 +60,7 @@ function namesOf(suite: string): string[] {
 /**
  * A mount(8) that knows `-t fuse.NAME NAME MOUNTPOINT -o… -olowerdir=…,upperdir=…,…` itself and leaves all else to the
  * real one. The session lies in the upper directory, so that a second mount goes on with it. A file that the suite has put
- * there, to know the upper's device by, is made in the union.
+ * there, to know the upper's device by, is made in the union. The last server may still be writing when its mount is gone.
  */
 function writeProgram(file: string): void {
   writeFileSync(file, `#!/bin/sh
@@ -69,6 +70,7 @@ mountpoint=$4
 for argument; do case $argument in -olowerdir=*) options=,\${argument#-o},;; esac; done
 lower=\${options##*,lowerdir=} upper=\${options##*,upperdir=}
 lower=\${lower%%,*} upper=\${upper%%,*}
+while [ -e "$upper/session/lock" ]; do sleep 0.05; done
 "${process.execPath}" "${program()}" mount --root "$lower" --session "$upper/session" "$mountpoint" >&2
 [ -e "$mountpoint/f" ] || [ ! -e "$upper/f" ] || cp -p "$upper/f" "$mountpoint/f"
 `);
@@ -81,5 +83,4 @@ function unmountBelow(base: string): void {
   for (const at of below.reverse()) {
     if (spawnSync('umount', [at]).status !== 0) spawnSync('umount', ['-l', at]);
   }
-  mkdirSync(base, { recursive: true });
 }

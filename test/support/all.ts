@@ -24,7 +24,8 @@ const root = join(import.meta.dirname, '..', '..');
 const bin = (name: string): string => join(root, 'node_modules', '.bin', name);
 const cache = join(root, '.cache');
 
-const vitestReport = join(cache, 'vitest.json'), conformanceReport = join(cache, 'conformance.json');
+const vitestReport = join(cache, 'vitest.json');
+const conformanceReport = join(cache, 'conformance.json'), mountReport = join(cache, 'conformance-mount.json');
 const STEPS: readonly Step[] = [
   { name: 'install', command: ['sh', 'test/support/install.sh'] },
   { name: 'build', command: ['npm', 'run', '--silent', 'build'] },
@@ -46,10 +47,12 @@ const STEPS: readonly Step[] = [
   {
     name: 'conformance',
     command: [bin('tsx'), 'test/conformance/run.ts', '--variant', 'plain,filled', '--json', conformanceReport],
-    report: {
-      file: conformanceReport,
-      read: (report) => ({ passed: report['passed'] ?? 0, failed: report['failed'] ?? 0, skipped: report['skipped'] ?? 0 }),
-    },
+    report: { file: conformanceReport, read: counted },
+  },
+  {
+    name: 'conformance on a mount',
+    command: [bin('tsx'), 'test/mount/conformance.ts', '--json', mountReport],
+    report: { file: mountReport, read: counted },
   },
 ];
 
@@ -72,6 +75,10 @@ for (const { name, command: [program, ...args], report } of STEPS) {
 if (broken.length > 0) console.log(`\nfailed: ${broken.join(', ')}`);
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exit(broken.length === 0 && total.failed === 0 && total.passed > 0 ? 0 : 1);
+
+function counted(report: Record<string, number>): Counts {
+  return { passed: report['passed'] ?? 0, failed: report['failed'] ?? 0, skipped: report['skipped'] ?? 0 };
+}
 
 function figures({ file, read }: NonNullable<Step['report']>): Counts | undefined {
   try {
