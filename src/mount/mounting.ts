@@ -1,9 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, readdirSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { MachineError, openDevice } from './device.ts';
 import type { Service, ServingOptions } from './orders.ts';
 import { Serving } from './serving.ts';
+
+/** umount(8) is done before the server has written the end of its session: who mounts it again waits for that so long, in ms. */
+const HANDOVER_MS = 2000, HANDOVER_STEP_MS = 20;
 
 /** What to mount where. */
 export interface MountOptions {
@@ -27,9 +31,16 @@ export interface Mounting {
  * mount point does not allow it, and what opening the session throws.
  */
 export async function mountOverlay(options: MountOptions): Promise<Mounting> {
-  const { root } = options.overlay, where = demandMountable(options.mountPoint, root);
-  const device = openDevice(), serving = new Serving({ ...options, device });
-  return mountServed(device, serving, serving.opened, where);
+  const { root } = options.overlay, where = demandMountable(options.mountPoint, root), until = Date.now() + HANDOVER_MS;
+  for (;;) {
+    const device = openDevice(), serving = new Serving({ ...options, device });
+    try {
+      return await mountServed(device, serving, serving.opened, where);
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'ERR_SESSION_LOCKED' || Date.now() > until) throw error;
+      await sleep(HANDOVER_STEP_MS);
+    }
+  }
 }
 
 /** Mounts at `where` what `service` serves on `device`, which is closed in the end. `ready`: when it does. */

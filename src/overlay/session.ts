@@ -19,6 +19,8 @@ const SEAL_EVERY_EVENTS = 4096;
  * them all costs no more than in proportion to the log, and an opening folds half of it at the most.
  */
 const CHECKPOINT_EVENTS = 20_000;
+/** A session that ends keeps a checkpoint for so many events: to read fewer takes no longer than to read a checkpoint. */
+const CLOSING_EVENTS = 500;
 /**
  * Room that the log must have for an event to be accepted: what a line takes that has two long paths and a base, and a seal
  * after it. So a limit is met by the operation that would exceed it, not by a later one.
@@ -167,7 +169,7 @@ export class Session {
     return { close: () => this.followers.delete(follower) };
   }
 
-  /** Seals, keeps a checkpoint, flushes and closes the store. The lower and the state stay readable. */
+  /** Seals, keeps a checkpoint where that is worth it, flushes and closes the store. The lower and the state stay readable. */
   close(actor: string): void {
     clearTimeout(this.timer);
     atExit.delete(this);
@@ -175,7 +177,7 @@ export class Session {
       if (this.fault !== undefined || this.readOnly) return;
       this.publish();
       if (this.state.seq > this.sealedSeq) this.seal(actor);
-      if (this.state.seq > this.checkpointSeq) this.saveCheckpoint();
+      if (this.state.seq - this.checkpointSeq >= CLOSING_EVENTS) this.saveCheckpoint();
     } finally {
       this.store.close();
       for (const follower of this.followers) follower.ended();

@@ -60,7 +60,7 @@ function namesOf(suite: string): string[] {
 /**
  * A mount(8) that knows `-t fuse.NAME NAME MOUNTPOINT -o… -olowerdir=…,upperdir=…,…` itself and leaves all else to the
  * real one. The session lies in the upper directory, so that a second mount goes on with it. A file that the suite has put
- * there, to know the upper's device by, is made in the union. The last server may still be writing when its mount is gone.
+ * there, to know the upper's device by, is made in the union.
  */
 function writeProgram(file: string): void {
   writeFileSync(file, `#!/bin/sh
@@ -70,7 +70,6 @@ mountpoint=$4
 for argument; do case $argument in -olowerdir=*) options=,\${argument#-o},;; esac; done
 lower=\${options##*,lowerdir=} upper=\${options##*,upperdir=}
 lower=\${lower%%,*} upper=\${upper%%,*}
-while [ -e "$upper/session/lock" ]; do sleep 0.05; done
 "${process.execPath}" "${program()}" mount --root "$lower" --session "$upper/session" "$mountpoint" >&2
 [ -e "$mountpoint/f" ] || [ ! -e "$upper/f" ] || cp -p "$upper/f" "$mountpoint/f"
 `);

@@ -155,7 +155,7 @@ describe('opening', () => {
     overlay.discard({ paths: ['x'] });
     overlay.fs.writeSync(fd, 'two');
     overlay.closeSync();
-    fs.rmSync(path.join(session, 'checkpoint'));
+    fs.rmSync(path.join(session, 'checkpoint'), { force: true });
     expect(opened({ root, session }).fs.readFileSync(path.join(root, 'y'), 'utf8')).toBe('one two');
   });
 });
