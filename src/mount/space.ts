@@ -1,6 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, existsSync, openSync, statSync } from 'node:fs';
-import type { Writable } from 'node:stream';
+import { spawn } from 'node:child_process';
+import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs';
+import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startCommand, type Command, type CommandOptions, type Namespace } from './command.ts';
 import { MachineError } from './device.ts';
 import { withoutInherited } from './inherited.ts';
@@ -37,6 +38,8 @@ export interface Space {
   readonly ended: Promise<void>;
 }
 
+const BURIAL_LOOK_MS = 5;
+
 /** Where the kernel shows a file per FUSE connection with which it can be aborted. */
 const CONTROLS = '/sys/fs/fuse/connections';
 
@@ -60,9 +63,8 @@ class OwnSpace implements Space {
   readonly ringer = 0;
   readonly ended: Promise<void>;
   readonly #options: SpaceOptions;
-  readonly #holder: ChildProcess;
-  readonly #life: Writable;
-  readonly #orders: Writable;
+  readonly #life: Duplex;
+  readonly #orders: Duplex;
   readonly #replies: Replies;
   readonly #commands = new Set<Command>();
   #namespaces: readonly Namespace[] = [];
@@ -75,19 +77,26 @@ class OwnSpace implements Space {
     const table = mountTable('self');
     const apart = ['--mount', '--pid', ...(options.network === 'none' ? ['--net'] : [])];
     const script = initScript(options, surroundings(options, table));
-    this.#holder = spawn(toolPath('unshare'), [...apart, toolPath('sh'), '-c', script, 'palimpsest'], {
-      cwd: '/', env: { PATH: TOOL_PATH, LC_ALL: 'C' }, stdio: withoutInherited({ 0: 'ignore', 1: 'pipe', 2: 'pipe', [INIT_FD.device]: options.device, [INIT_FD.life]: 'pipe', [INIT_FD.orders]: 'pipe' }),
+    const holder = spawn(toolPath('unshare'), [...apart, toolPath('sh'), '-c', script, 'palimpsest'], {
+      cwd: '/', env: { PATH: TOOL_PATH, LC_ALL: 'C' },
+      stdio: withoutInherited({
+        0: 'ignore', 1: 'pipe', 2: 'pipe', [INIT_FD.device]: options.device, [INIT_FD.life]: 'pipe', [INIT_FD.orders]: 'pipe',
+      }),
       // Its own session: what the terminal sends is for the command alone.
       detached: true,
     });
-    const holder = this.#holder;
+    const pipes = holder.stdio as readonly unknown[];
+    this.#life = pipes[INIT_FD.life] as Duplex;
+    this.#orders = pipes[INIT_FD.orders] as Duplex;
+    // Read, so that its other end is noticed to be gone. A word to a process that has ended is no fault: `ended` tells of it.
+    for (const pipe of [this.#life, this.#orders]) pipe.on('error', () => undefined).resume();
+    // The ringer was killed: init goes too.
+    holder.once('exit', () => this.#close());
     this.ended = new Promise<void>((resolve) => {
       holder.once('error', () => resolve());
+      // All pipes are closed: init has ended, whether or not the ringer could wait for it.
       holder.once('close', () => resolve());
     }).then(async () => this.#bury());
-    [this.#life, this.#orders] = [INIT_FD.life, INIT_FD.orders].map((number) => (holder.stdio as readonly unknown[])[number]) as [Writable, Writable];
-    // A word to a process that has just ended is no fault: `ended` tells of it.
-    for (const pipe of [this.#life, this.#orders]) pipe.on('error', () => undefined);
     this.#replies = new Replies(holder, (line) => {
       if (line === 'rung') this.#rung();
       return line === 'rung';
@@ -103,8 +112,7 @@ class OwnSpace implements Space {
     if (pid === null) throw new MachineError(`the run's namespaces could not be made: ${this.#replies.errors}`);
     this.init = Number(pid[1]);
     // Opened before the word to go on: the answer to that proves that the process of this number was ours all the time.
-    const kinds = ['mnt', 'pid', ...(this.#options.network === 'none' ? ['net'] : [])];
-    this.#namespaces = kinds.map((kind) => ({ kind, fd: openSync(`/proc/${this.init}/ns/${kind}`, 'r') }));
+    this.#namespaces = namespacesOf(this.init, ['mnt', 'pid', ...(this.#options.network === 'none' ? ['net'] : [])]);
     this.#life.write('go\n');
     if (await this.#replies.next() === 'attached') this.#options.attached();
     const answer = await this.#replies.next();
@@ -116,7 +124,8 @@ class OwnSpace implements Space {
     if (this.#over) throw new MachineError('this run has ended');
     const command = startCommand(this.#namespaces, argv, options);
     this.#commands.add(command);
-    void command.exited.finally(() => this.#commands.delete(command));
+    const forget = (): void => { this.#commands.delete(command); };
+    command.exited.then(forget, forget);
     return command;
   }
 
@@ -136,8 +145,8 @@ class OwnSpace implements Space {
     if (this.#over) return;
     this.#over = true;
     for (const { fd } of this.#namespaces) closeSync(fd);
-    this.#life.destroy();
-    this.#orders.destroy();
+    this.#life.end();
+    this.#orders.end();
   }
 
   #rung(): void {
@@ -148,7 +157,9 @@ class OwnSpace implements Space {
 
   async #bury(): Promise<void> {
     this.#close();
-    await Promise.all([...this.#commands].map(async ({ exited }) => exited));
+    await Promise.allSettled([...this.#commands].map(async ({ exited }) => exited));
+    // Only where the ringer was killed: the kernel may still be at work on init's namespace.
+    while (this.init !== 0 && isAlive(this.init)) await sleep(BURIAL_LOOK_MS);
   }
 
   #checkSealed(): void {
@@ -158,6 +169,23 @@ class OwnSpace implements Space {
     const left = [...last.values()].filter(({ path, writable: can }) =>
       can && !open.some((top) => path === top || path.startsWith(`${top}/`))).map(({ path }) => path);
     if (left.length > 0) throw new MachineError(`cannot be made read-only: ${left.join(', ')}`);
+  }
+}
+
+function namespacesOf(pid: number, kinds: readonly string[]): Namespace[] {
+  try {
+    return kinds.map((kind) => ({ kind, fd: openSync(`/proc/${pid}/ns/${kind}`, 'r') }));
+  } catch (error) {
+    throw new MachineError(`the run's namespaces ended as soon as they were made (${(error as NodeJS.ErrnoException).code})`, { cause: error });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+    throw error;
   }
 }
 

@@ -6,7 +6,7 @@ import { CAN_MOUNT, Launcher } from './launcher.ts';
 describe.runIf(CAN_MOUNT).each(['root', 'user'] as const)('a run as %s', (as) => {
   let launcher: Launcher;
   beforeAll(async () => { launcher = await new Launcher().opened(); });
-  afterEach(() => { launcher.checkNothingLeft(); });
+  afterEach(async () => launcher.checkNothingLeft());
   afterAll(() => { launcher.close(); });
 
   const sh = async (script: string, ...options: string[]) => launcher.run(as, options, ['sh', '-c', script]);

@@ -2,11 +2,15 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import ts from 'typescript';
 
 const PROJECT = path.join(import.meta.dirname, '..', '..');
 /** Nobody in particular: a user without a name, for whom everything must go through a user namespace. */
 const STRANGER = 4242;
+
+/** How often, and after how many milliseconds each time, is looked whether all is gone. */
+const LOOKS = 100, LOOK_MS = 20;
 
 /** How a process ended, and what it said. */
 export interface Ended {
@@ -113,29 +117,53 @@ export class Launcher {
     return launched.ended;
   }
 
-  /** What there still is of runs: processes and mounts whose command line or mount point names the scratch directory. */
-  left(): string[] {
-    const processes = fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
-      try {
-        const words = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-        return words.includes(this.scratch) ? [`${pid} ${words}`] : [];
-      } catch (error) {
-        if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
-        throw error;
-      }
-    });
-    const mounts = fs.readFileSync('/proc/self/mounts', 'utf8').split('\n').filter((line) => line.includes(this.scratch));
-    return [...processes, ...mounts];
+  /** The command line of a process. */
+  wordsOf(pid: number | string): string {
+    return textOf(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
   }
 
-  /** Throws where something is left of runs that have ended. */
-  checkNothingLeft(): void {
-    const left = this.left();
-    if (left.length > 0) throw new Error(`left behind: ${left.join('\n')}`);
+  /** What there still is of runs: processes that were started for one, or that live in one's mounts. */
+  left(): string[] {
+    return fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
+      const words = this.wordsOf(pid);
+      const mounts = textOf(`/proc/${pid}/mountinfo`).split('\n');
+      // A zombie whose parent died is its new parent's business.
+      if (textOf(`/proc/${pid}/stat`).includes(') Z 1 ')) return [];
+      return words.includes(this.scratch) || mounts.some((line) => line.includes(this.scratch) && line.includes('fuse.palimpsest'))
+        ? [`${pid} ${words}`] : [];
+    });
+  }
+
+  /** Throws where something is left of runs that have ended, in a little while at the latest. */
+  async checkNothingLeft(): Promise<void> {
+    for (let look = 0; this.left().length > 0; look++) {
+      if (look === LOOKS) throw new Error(`left behind: ${this.left().join('\n')}`);
+      await sleep(LOOK_MS);
+    }
   }
 
   close(): void {
     this.#open.stdin?.end();
     fs.rmSync(this.scratch, { recursive: true, force: true });
+  }
+}
+
+/** Live processes below another, at the moment; below the one that runs `command` nobody. */
+export function descendants(pid: number, command: string): number[] {
+  const children = textOf(`/proc/${pid}/task/${pid}/children`).split(' ').filter((word) => word !== '').map(Number);
+  const found = children.filter((child) => !/\) [ZX] /.test(textOf(`/proc/${child}/stat`)));
+  for (const child of found.slice()) {
+    if (!textOf(`/proc/${child}/cmdline`).startsWith(`sh\0-c\0${command}`)) found.push(...descendants(child, command));
+  }
+  return found;
+}
+
+/** A file of /proc; empty where its process has gone. */
+function textOf(file: string): string {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch (error) {
+    if (['ENOENT', 'ESRCH', 'EINVAL'].includes((error as NodeJS.ErrnoException).code ?? '')) return '';
+    throw error;
   }
 }
