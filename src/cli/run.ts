@@ -56,15 +56,16 @@ export function addRunOptions(command: Command): Command {
 
 /** Runs a command as the flags say, tells of it, and gives the exit status. */
 export async function runCommand(argv: readonly string[], flags: RunFlags): Promise<number> {
-  const rules = rulesOfFlags(flags), { lower, places } = rootsOf(flags.root);
-  const session = resolve(flags.session ?? newSessionDirectory(places[0].path));
+  const rules = rulesOfFlags(flags);
   const timeout = flags.timeout === undefined ? undefined : Number(flags.timeout);
   if (timeout !== undefined && !(timeout > 0)) throw new Misuse('--timeout takes seconds, more than 0');
   if (flags.outside !== undefined && flags.outside !== 'ro') throw new Misuse('--outside knows only ro');
-  const [{ runOverlay, WRITABLE }, { gainPrivilege }, { endAs }] =
-    await Promise.all([import('../mount/run.ts'), import('../mount/privilege.ts'), import('../mount/supervisor.ts')]);
   try {
+    const [{ gainPrivilege }, { endAs }] = await Promise.all([import('../mount/privilege.ts'), import('../mount/supervisor.ts')]);
+    // First of all: without root this process goes no further, and another does all that follows.
     await gainPrivilege();
+    const { runOverlay, WRITABLE } = await import('../mount/run.ts');
+    const { lower, places } = rootsOf(flags.root), session = resolve(flags.session ?? newSessionDirectory(places[0].path));
     const result = await runOverlay({
       overlay: { ...lower, session, ...(rules && { rules }) }, actor: flags.actor, roots: places, session, exact: flags.exact === true, argv,
       cwd: process.cwd(), env: process.env,

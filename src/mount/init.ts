@@ -15,7 +15,7 @@ export interface SpaceOptions {
   /** Called when the device is bound to the mount: read(2) of it gives EPERM before. From then on the server must answer. */
   readonly attached: () => void;
   readonly roots: readonly Root[];
-  /** Directories that show empty and read-only inside: the session. A missing one is passed over. */
+  /** Directories that show empty and read-only inside: the session. They must be there. */
   readonly masked: readonly string[];
   /** `none`: a network of its own, in which there is only the loopback. */
   readonly network: 'shared' | 'none';
@@ -41,8 +41,6 @@ export interface Surroundings {
   /** Mount points of other `/proc`s than `/proc`, and of the FUSE connections' control files. */
   readonly procs: readonly string[];
   readonly controls: readonly string[];
-  /** Those of `masked` that are there. */
-  readonly masked: readonly string[];
   /** Those of `writable` that are there. */
   readonly writable: readonly string[];
 }
@@ -78,7 +76,7 @@ export function initScript(options: SpaceOptions, around: Surroundings): string 
     `exec ${device}<&-`,
     `echo attached`,
     ...showing(options),
-    ...hiding(around),
+    ...hiding(options, around),
     `cd / && echo mounted`,
     `exec ${toolPath('env')} --ignore-signal=CHLD ${toolPath('cat')} <&${life} ${life}<&- >/dev/null 2>&1`,
   ];
@@ -121,10 +119,10 @@ function showing(options: SpaceOptions): string[] {
     `${MOUNT()} --bind ${quoted(from === '' ? first.path : `${first.path}/${from}`)} ${quoted(path)} || exit 1`);
 }
 
-function hiding(around: Surroundings): string[] {
+function hiding(options: SpaceOptions, around: Surroundings): string[] {
   const empty = `${MOUNT()} -t tmpfs -o ro,nosuid,nodev,noexec,size=4k,mode=555 palimpsest`;
   return [
-    ...[...around.masked, ...around.controls].map((path) => `${empty} ${quoted(path)} || exit 1`),
+    ...[...options.masked, ...around.controls].map((path) => `${empty} ${quoted(path)} || exit 1`),
     `${MOUNT()} -t proc -o nosuid,nodev,noexec proc /proc || exit 1`,
     ...around.procs.map((path) => `${MOUNT()} --bind /proc ${quoted(path)} || exit 1`),
   ];

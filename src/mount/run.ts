@@ -1,4 +1,4 @@
-import { closeSync } from 'node:fs';
+import { closeSync, mkdirSync } from 'node:fs';
 import { openDevice } from './device.ts';
 import { Marks, SOCKET_VARIABLE } from './marks.ts';
 import type { Service, ServingOptions } from './orders.ts';
@@ -82,6 +82,8 @@ export async function runServed(
 
 function openRun(options: CommandOptions, device: number, { bell }: Service): Promise<Space> {
   const { roots, network, outside, writable, session } = options;
+  // It is to be hidden before the serving thread has made it.
+  if (session !== undefined) mkdirSync(session, { recursive: true, mode: 0o700 });
   return openSpace({
     device, roots, masked: session === undefined ? [] : [session],
     network, outside, writable, bell, attached: () => undefined,

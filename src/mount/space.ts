@@ -90,8 +90,9 @@ class OwnSpace implements Space {
     this.#orders = pipes[INIT_FD.orders] as Duplex;
     // Read, so that its other end is noticed to be gone. A word to a process that has ended is no fault: `ended` tells of it.
     for (const pipe of [this.#life, this.#orders]) pipe.on('error', () => undefined).resume();
-    // The ringer was killed: init goes too.
+    // Either of the two has ended: so must the other.
     holder.once('exit', () => this.#close());
+    this.#life.once('close', () => this.#close());
     this.ended = new Promise<void>((resolve) => {
       holder.once('error', () => resolve());
       // All pipes are closed: init has ended, whether or not the ringer could wait for it.
@@ -198,6 +199,6 @@ function surroundings(options: SpaceOptions, table: readonly Mount[]): Surroundi
     uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0, mode: first === undefined ? 0o40755 : statSync(first.path).mode,
     mountPoints, controls: [...controls],
     procs: mountPoints.filter((path) => path !== '/proc' && table.some((mount) => mount.path === path && mount.type === 'proc')),
-    masked: options.masked.filter((path) => existsSync(path)), writable: options.writable.filter((path) => existsSync(path)),
+    writable: options.writable.filter((path) => existsSync(path)),
   };
 }

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import ts from 'typescript';
+import { rolldown } from 'rolldown';
 
 const PROJECT = path.join(import.meta.dirname, '..', '..');
 /** Nobody in particular: a user without a name, for whom everything must go through a user namespace. */
@@ -28,63 +28,69 @@ export interface Launched {
   said(word: string): Promise<void>;
 }
 
+/** Where a run is started. */
+export interface Place {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+}
+
 export type As = 'root' | 'user';
 
 /** Whether this machine can mount: tests that need it are counted as skipped elsewhere, but not in CI. */
 export const CAN_MOUNT = process.env['CI'] === 'true' || (process.getuid?.() === 0 && fs.existsSync('/dev/fuse'));
 
 /**
- * Runs of `tiny-run` over a directory of its own, as root and as a user. That of the user gets a `/dev/fuse` of its own that
- * anybody may open, in a mount namespace of its own: the machine's stays as it is.
+ * `palimpsest run` over a directory of its own, as root and as a user, bundled, in processes of its own. The user's has a
+ * `/dev/fuse` that anybody may open, in a mount namespace of its own: the machine's stays as it is.
  */
 export class Launcher {
   readonly scratch = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'palimpsest-launch-')));
   readonly root = path.join(this.scratch, 'root');
-  readonly #program: string;
+  /** The session of the last run. */
+  session = '';
+  readonly #bin = path.join(this.scratch, 'package/dist/bundle/cli.js');
   /** Holds the mount namespace of the user's runs. */
   readonly #open: ChildProcess;
+  #sessions = 0;
 
-  constructor() {
+  private constructor(as: As) {
     fs.chmodSync(this.scratch, 0o755);
     fs.mkdirSync(path.join(this.root, 'sub/deep'), { recursive: true });
-    fs.writeFileSync(path.join(this.root, 'secret'), 'of the lower\n');
-    fs.chmodSync(this.root, 0o777);
-    const built = path.join(this.scratch, 'built');
-    const compilerOptions: ts.CompilerOptions = {
-      target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true, rewriteRelativeImportExtensions: true,
-    };
-    for (const top of ['src/mount', 'test/mount']) {
-      fs.mkdirSync(path.join(built, top), { recursive: true });
-      for (const name of fs.readdirSync(path.join(PROJECT, top)).filter((entry) => entry.endsWith('.ts') && !entry.endsWith('.test.ts'))) {
-        const { outputText } = ts.transpileModule(fs.readFileSync(path.join(PROJECT, top, name), 'utf8'), { compilerOptions });
-        fs.writeFileSync(path.join(built, top, name.replace(/\.ts$/, '.js')), outputText);
-      }
-    }
-    fs.writeFileSync(path.join(built, 'package.json'), '{"type":"module"}');
-    this.#program = path.join(built, 'test/mount/tiny-run.js');
+    const files = { file: 'of the lower\n', script: '#!/bin/sh\necho script "$@"\n', 'no interpreter': '#!/no/such\n', 'sub/deep/f': 'deep\n' };
+    for (const [name, text] of Object.entries(files)) fs.writeFileSync(path.join(this.root, name), text);
+    fs.chmodSync(path.join(this.root, 'script'), 0o755);
+    fs.chmodSync(path.join(this.root, 'no interpreter'), 0o755);
+    fs.mkdirSync(path.join(this.scratch, 'sessions'));
+    const owned = ['sessions', 'root', 'root/sub', 'root/sub/deep', ...Object.keys(files).map((file) => `root/${file}`)];
+    if (as === 'user') for (const name of owned) fs.chownSync(path.join(this.scratch, name), STRANGER, STRANGER);
     const script = 'mknod "$1" c 10 229 && chmod 666 "$1" && mount --bind "$1" /dev/fuse && echo done && exec cat';
     const device = path.join(this.scratch, 'fuse');
     this.#open = spawn('unshare', ['--mount', 'sh', '-c', script, 'sh', device], { stdio: ['pipe', 'pipe', 'inherit'] });
   }
 
-  /** The command line of a run of `command` with these options. */
-  line(as: As, options: readonly string[], command: readonly string[]): string[] {
-    const roots = options.includes('--root') ? [] : ['--root', this.root];
-    const run = [process.execPath, this.#program, ...roots, ...options, '--', ...command];
+  static async make(as: As): Promise<Launcher> {
+    const launcher = new Launcher(as), made = new Promise((resolve) => launcher.#open.stdout?.once('data', resolve));
+    const bundle = await rolldown({ input: { cli: 'src/cli/main.ts', worker: 'src/mount/worker.ts' }, platform: 'node', cwd: PROJECT });
+    await bundle.write({ dir: path.dirname(launcher.#bin), format: 'esm' });
+    await bundle.close();
+    fs.writeFileSync(path.join(launcher.scratch, 'package/package.json'), '{"type":"module","version":"0.0.0"}');
+    await made;
+    return launcher;
+  }
+
+  /** The command line of a run of `command` with these options. Each run has a session of its own. */
+  line(as: As, options: readonly string[], command: readonly string[], cwd = this.root): string[] {
+    this.session = path.join(this.scratch, 'sessions', String(this.#sessions++));
+    const run = [process.execPath, this.#bin, 'run', '--quiet', '--root', this.root, '--session', this.session, ...options, '--', ...command];
     if (as === 'root') return run;
     // No shell, which would change the environment.
-    return ['nsenter', '--no-fork', `--mount=/proc/${this.#open.pid}/ns/mnt`, 'env', `--chdir=${this.root}`,
+    return ['nsenter', '--no-fork', `--mount=/proc/${this.#open.pid}/ns/mnt`, 'env', `--chdir=${cwd}`,
       'setpriv', '--reuid', String(STRANGER), '--regid', String(STRANGER), '--clear-groups', '--', ...run];
   }
 
-  async opened(): Promise<this> {
-    await new Promise((resolve) => this.#open.stdout?.once('data', resolve));
-    return this;
-  }
-
-  start(as: As, options: readonly string[], command: readonly string[], env: NodeJS.ProcessEnv = process.env): Launched {
-    const line = this.line(as, options, command);
-    const child = spawn(line[0] as string, line.slice(1), { cwd: this.root, env, stdio: ['pipe', 'pipe', 'pipe'] });
+  start(as: As, options: readonly string[], command: readonly string[], { env = process.env, cwd = this.root }: Place = {}): Launched {
+    const line = this.line(as, options, command, cwd);
+    const child = spawn(line[0] as string, line.slice(1), { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
     let out = '', errors = '';
     const listening = new Set<() => void>();
     child.stdout.on('data', (chunk) => { out += String(chunk); });
@@ -111,8 +117,8 @@ export class Launcher {
     };
   }
 
-  async run(as: As, options: readonly string[], command: readonly string[], env?: NodeJS.ProcessEnv): Promise<Ended> {
-    const launched = this.start(as, options, command, env);
+  async run(as: As, options: readonly string[], command: readonly string[], place?: Place): Promise<Ended> {
+    const launched = this.start(as, options, command, place);
     launched.child.stdin?.end();
     return launched.ended;
   }
