@@ -71,6 +71,8 @@ export async function runServed(
 ): Promise<RunResult> {
   // Both take their time; neither needs the other until the command starts.
   const space = await bothOrNone(openRun(options, device, service), ready, () => service.giveUp());
+  // When it is killed early, the mount can have come and gone before the service saw it.
+  void space.ended.then(() => service.giveUp());
   service.ringBy(space.ringer, () => space.ring());
   try {
     return await runIn(space, service, options, watch);

@@ -17,6 +17,8 @@ export class RefusedOrderError extends Error {
   }
 }
 
+const unmounted = (): RefusedOrderError => new RefusedOrderError('ENODEV', 'unmounted');
+
 interface Waiting {
   readonly done: (seq: number) => void;
   readonly failed: (error: unknown) => void;
@@ -39,6 +41,7 @@ export class Serving implements Service {
   private ring: (() => void) | undefined = undefined;
   private readonly timer: ReturnType<typeof setInterval>;
   private nextId = 1;
+  private over = false;
 
   constructor(options: Omit<ServingOptions, 'bell' | 'shared'>) {
     this.bell = `.palimpsest-bell-${nanoid()}`;
@@ -61,6 +64,10 @@ export class Serving implements Service {
 
   order(order: Order): Promise<number> {
     return new Promise((done, failed) => {
+      if (this.over) {
+        failed(unmounted());
+        return;
+      }
       const id = this.nextId++;
       this.waiting.set(id, { done, failed });
       this.worker.postMessage({ ...order, id } satisfies Numbered);
@@ -84,8 +91,9 @@ export class Serving implements Service {
 
   private end(): void {
     clearInterval(this.timer);
-    for (const { failed } of this.waiting.values()) failed(new RefusedOrderError('ENODEV', 'unmounted'));
+    for (const { failed } of this.waiting.values()) failed(unmounted());
     this.waiting.clear();
+    this.over = true;
   }
 }
 

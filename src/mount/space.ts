@@ -67,7 +67,7 @@ class OwnSpace implements Space {
   readonly #orders: Duplex;
   readonly #replies: Replies;
   readonly #commands = new Set<Command>();
-  #namespaces: readonly Namespace[] = [];
+  readonly #namespaces: Namespace[] = [];
   #over = false;
   #ringing: 'no' | 'yes' | 'again' = 'no';
 
@@ -113,7 +113,8 @@ class OwnSpace implements Space {
     if (pid === null) throw new MachineError(`the run's namespaces could not be made: ${this.#replies.errors}`);
     this.init = Number(pid[1]);
     // Opened before the word to go on: the answer to that proves that the process of this number was ours all the time.
-    this.#namespaces = namespacesOf(this.init, ['mnt', 'pid', ...(this.#options.network === 'none' ? ['net'] : [])]);
+    this.#namespaces.push(...namespacesOf(this.init, ['mnt', 'pid', ...(this.#options.network === 'none' ? ['net'] : [])]));
+    if (this.#over) this.#release();
     this.#life.write('go\n');
     if (await this.#replies.next() === 'attached') this.#options.attached();
     const answer = await this.#replies.next();
@@ -145,9 +146,14 @@ class OwnSpace implements Space {
   #close(): void {
     if (this.#over) return;
     this.#over = true;
-    for (const { fd } of this.#namespaces) closeSync(fd);
+    this.#release();
     this.#life.end();
     this.#orders.end();
+  }
+
+  /** As long as one of these is open, the mounts stay. */
+  #release(): void {
+    for (const { fd } of this.#namespaces.splice(0)) closeSync(fd);
   }
 
   #rung(): void {
