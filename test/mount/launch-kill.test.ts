@@ -8,7 +8,7 @@ import { CAN_MOUNT, descendants, Launcher } from './launcher.ts';
 /** How often each is killed: `KILLS=200` for the whole truth. */
 const KILLS = Number(process.env['KILLS'] ?? 8);
 /** Milliseconds from the start within which the kill comes: beyond the start of the command. */
-const WITHIN = { root: 400, user: 600 } as const;
+const WITHIN = { root: 900, user: 1200 } as const;
 /** Milliseconds in which all must have ended. */
 const PATIENCE = 10_000;
 

@@ -11,6 +11,8 @@ const STRANGER = 4242;
 
 /** How often, and after how many milliseconds each time, is looked whether all is gone. */
 const LOOKS = 100, LOOK_MS = 20;
+/** Node closes what comes right after the standard streams by itself. */
+const GAP = Array.from({ length: 30 }, () => 'ignore' as const);
 
 /** How a process ended, and what it said. */
 export interface Ended {
@@ -32,6 +34,8 @@ export interface Launched {
 export interface Place {
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
+  /** Descriptors that it is given beyond the standard ones. */
+  readonly inherited?: readonly number[];
 }
 
 export type As = 'root' | 'user';
@@ -88,13 +92,13 @@ export class Launcher {
       'setpriv', '--reuid', String(STRANGER), '--regid', String(STRANGER), '--clear-groups', '--', ...run];
   }
 
-  start(as: As, options: readonly string[], command: readonly string[], { env = process.env, cwd = this.root }: Place = {}): Launched {
+  start(as: As, options: readonly string[], command: readonly string[], { env = process.env, cwd = this.root, inherited = [] }: Place = {}): Launched {
     const line = this.line(as, options, command, cwd);
-    const child = spawn(line[0] as string, line.slice(1), { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawn(line[0] as string, line.slice(1), { cwd, env, stdio: ['pipe', 'pipe', 'pipe', ...GAP, ...inherited] });
     let out = '', errors = '';
     const listening = new Set<() => void>();
-    child.stdout.on('data', (chunk) => { out += String(chunk); });
-    child.stderr.on('data', (chunk) => {
+    child.stdout?.on('data', (chunk) => { out += String(chunk); });
+    child.stderr?.on('data', (chunk) => {
       errors += String(chunk);
       for (const listener of listening) listener();
     });
