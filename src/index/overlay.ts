@@ -100,6 +100,7 @@ export class Overlay extends ActorView {
     return {
       served: this.servedOnce, actor: this.actor, root: typeof root === 'string' && root.startsWith('/') && existsSync(root) ? root : undefined,
       session: all.session.store.directory, get head() { return { seq: all.state.seq }; },
+      discard: (paths) => this.discard(paths === undefined ? {} : { paths }),
     };
   }
 

@@ -47,6 +47,7 @@ export interface Mountable {
   readonly served: Served;
   readonly actor: string;
   readonly head: { readonly seq: number };
+  readonly discard: (paths: readonly string[] | undefined) => void;
   /** Real path of the lower, where it is one directory. */
   readonly root: string | undefined;
   /** Session directory. */

@@ -41,10 +41,10 @@ export class Callers {
    * The caller that made `claim`. With `actor`: its parent (whoever called the program that claims), and all that descends
    * from that, act as `actor` from here on.
    */
-  claimant(claim: string, actor: string | undefined): Caller {
-    const process = this.claims.get(claim);
-    this.claims.delete(claim);
-    if (process === undefined) return { actor: this.actor, uid: 0, gid: 0, process };
+  claimant(claim: string | undefined, actor: string | undefined): Caller {
+    const process = claim === undefined ? undefined : this.claims.get(claim);
+    if (claim !== undefined) this.claims.delete(claim);
+    if (process === undefined) return { actor: actor ?? this.actor, uid: 0, gid: 0, process };
     if (actor !== undefined) {
       this.actors.set(process.parent ?? process.pid, actor);
       this.processes?.close();

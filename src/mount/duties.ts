@@ -9,13 +9,16 @@ export class Duties {
   private readonly callers: Callers;
   private readonly actor: string;
   private readonly lastSeq: () => number;
+  private readonly discard: (paths: readonly string[] | undefined) => void;
   private processes: Processes | undefined = undefined;
 
-  constructor(parts: { served: Served; callers: Callers; actor: string; lastSeq: () => number }) {
+  constructor(parts: { served: Served; callers: Callers; actor: string; lastSeq: () => number;
+    discard: (paths: readonly string[] | undefined) => void; }) {
     this.served = parts.served;
     this.callers = parts.callers;
     this.actor = parts.actor;
     this.lastSeq = parts.lastSeq;
+    this.discard = parts.discard;
   }
 
   /** Gives the number of the event that the order made, or of the last one. Throws `Refusal` where there is no room for it. */
@@ -33,10 +36,16 @@ export class Duties {
         case 'mark':
           served.acting(callers.claimant(order.claim, order.actor));
           return served.tellMark(order.label, order.data);
+        case 'discard':
+          served.rest();
+          this.discard(order.paths);
+          return this.lastSeq();
         default: return unreachable(order);
       }
     } finally {
       served.rest();
+      // Whoever asked may look into the log now.
+      served.flush();
     }
   }
 

@@ -13,7 +13,7 @@ export const processes: Processes = { mount, run };
 
 async function mount(overlay: Mountable, mountPoint: string): Promise<OverlayMount> {
   const where = demandMountable(mountPoint, overlay.root), device = openDevice();
-  const mounting = await mountServed(device, new LiveService(overlay, device), Promise.resolve(), where);
+  const mounting = await mountServed(device, new LiveService(overlay, device), Promise.resolve(), { where, session: overlay.session });
   const ended = endOf(mounting);
   ended.catch(() => undefined);
   const unmount = async (): Promise<void> => {

@@ -17,6 +17,7 @@ export interface LiveOverlay {
   readonly served: Served;
   readonly actor: string;
   readonly head: { readonly seq: number };
+  readonly discard: (paths: readonly string[] | undefined) => void;
 }
 
 /**
@@ -44,7 +45,7 @@ export class LiveService implements Service {
       exact: true, isShared: true, bell: this.bell, ringer: () => Atomics.load(this.shared, RINGER), woken: () => undefined,
       claimed: (claim, thread) => callers.claim(claim, thread), failed: (error) => this.faults.push(error),
     });
-    this.duties = new Duties({ served, callers, actor, lastSeq: () => overlay.head.seq });
+    this.duties = new Duties({ served, callers, actor, lastSeq: () => overlay.head.seq, discard: overlay.discard });
     this.memory = new SharedArrayBuffer(this.server.request.buffer.length);
     this.closed = this.pump().finally(() => this.end());
     this.closed.catch(() => undefined);

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, readdirSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Control } from './control.ts';
 import { MachineError, openDevice } from './device.ts';
 import type { Service, ServingOptions } from './orders.ts';
 import { Serving } from './serving.ts';
@@ -35,7 +36,7 @@ export async function mountOverlay(options: MountOptions): Promise<Mounting> {
   for (;;) {
     const device = openDevice(), serving = new Serving({ ...options, device });
     try {
-      return await mountServed(device, serving, serving.opened, where);
+      return await mountServed(device, serving, serving.opened, { where, session: options.overlay.session });
     } catch (error) {
       if ((error as { code?: unknown }).code !== 'ERR_SESSION_LOCKED' || Date.now() > until) throw error;
       await sleep(HANDOVER_STEP_MS);
@@ -43,8 +44,10 @@ export async function mountOverlay(options: MountOptions): Promise<Mounting> {
   }
 }
 
-/** Mounts at `where` what `service` serves on `device`, which is closed in the end. `ready`: when it does. */
-export async function mountServed(device: number, service: Service, ready: Promise<unknown>, where: string): Promise<Mounting> {
+/** Mounts what `service` serves on `device`, which is closed in the end. `ready`: when it does. */
+export async function mountServed(
+  device: number, service: Service, ready: Promise<unknown>, { where, session }: { where: string; session: string | undefined },
+): Promise<Mounting> {
   try {
     await ready;
     await mount(device, where);
@@ -56,7 +59,9 @@ export async function mountServed(device: number, service: Service, ready: Promi
   const ringer = startRinger(`${where}/${service.bell}`);
   service.ringBy(ringer.pid ?? 0, () => ringer.stdin?.write('\n'));
   await service.order({ kind: 'processes', proc: '/proc' });
+  const control = session === undefined ? undefined : await Control.ofSession(service, session);
   const ended = service.closed.finally(() => {
+    control?.close();
     ringer.stdin?.end();
     closeSync(device);
   });

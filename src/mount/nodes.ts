@@ -87,6 +87,11 @@ export class Nodes {
     return above === undefined ? undefined : (above === '' ? name : `${above}/${name}`) as TreePath;
   }
 
+  /** Every node, and every name that leads to it. */
+  *all(): Generator<{ readonly node: Node; readonly names: readonly { readonly parent: Node; readonly name: string }[] }> {
+    for (const node of this.byId.values()) yield { node, names: node.aliases };
+  }
+
   /** The node that `parent` has under `name`, which is what `attr` tells of; the kernel counts it as looked up once more. */
   lookedUp(parent: Node, name: string, attr: Attr): Node {
     const { dev, ino } = attr, type = attr.mode & S_IFMT, known = this.byDevice.get(dev)?.get(ino);

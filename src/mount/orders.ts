@@ -19,8 +19,10 @@ export type Order =
   | { readonly kind: 'run'; readonly argv: readonly string[]; readonly cwd: string }
   | { readonly kind: 'exit'; readonly status: number | null; readonly signal: string | null }
   | { readonly kind: 'mark'; readonly label: string; readonly data: unknown; readonly actor: string | undefined;
-    /** What followed the bell's name in the look-up by which the process showed itself. */
-    readonly claim: string; };
+    /** What followed the bell's name in the look-up by which the process showed itself; none from outside. */
+    readonly claim: string | undefined; }
+  /** Changes at and below `paths` are thrown away; all without. */
+  | { readonly kind: 'discard'; readonly paths: readonly string[] | undefined };
 
 
 /** Whoever serves an overlay to a FUSE connection: a thread, or this process by turns. */
@@ -51,4 +53,6 @@ export type Word =
   | { readonly kind: 'done'; readonly id: number; readonly seq: number }
   | { readonly kind: 'refused'; readonly id: number; readonly code: string; readonly reason: string | undefined }
   | { readonly kind: 'failed'; readonly error: unknown }
+  /** What the kernel is to forget, to be written to the device where it may wait. */
+  | { readonly kind: 'notices'; readonly notices: readonly Uint8Array[] }
   | { readonly kind: 'closed'; readonly seq: number };

@@ -1,6 +1,6 @@
 import { closeSync, mkdirSync } from 'node:fs';
 import { openDevice } from './device.ts';
-import { Marks, SOCKET_VARIABLE } from './marks.ts';
+import { Control, SOCKET_VARIABLE } from './control.ts';
 import type { Service, ServingOptions } from './orders.ts';
 import { Serving } from './serving.ts';
 import type { Command, Outcome } from './command.ts';
@@ -106,13 +106,15 @@ async function runIn(
 ): Promise<RunResult> {
   const { argv, cwd, stdio, roots: [{ path: root }] } = options;
   await service.order({ kind: 'processes', proc: space.procRoot });
-  const marks = await Marks.listen(service, root), env = { ...options.env, [SOCKET_VARIABLE]: marks.path };
+  const inside = await Control.inside(service, root), env = { ...options.env, [SOCKET_VARIABLE]: inside.path };
+  const outside = options.session === undefined ? undefined : await Control.ofSession(service, options.session);
   try {
     const from = await service.order({ kind: 'run', argv, cwd });
     const outcome = await watch(space.spawn(argv, { cwd, env, stdio }));
     const to = await service.order({ kind: 'exit', status: outcome.status, signal: outcome.signal });
     return { ...outcome, from, to, faults: service.faults };
   } finally {
-    marks.close();
+    inside.close();
+    outside?.close();
   }
 }

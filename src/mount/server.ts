@@ -7,7 +7,7 @@ import { Exchange, TRANSFER_BYTES } from './exchange.ts';
 import { FileRequests } from './file-requests.ts';
 import { NameRequests } from './name-requests.ts';
 import { RangeRequests } from './range-requests.ts';
-import { InitFlag, Opcode, type Reply, type Request } from './wire.ts';
+import { entryNotice, InitFlag, inodeNotice, Opcode, type Reply, type Request } from './wire.ts';
 import { XattrRequests } from './xattr-requests.ts';
 
 /** Protocol version spoken; a kernel with an older one is refused. */
@@ -88,6 +88,17 @@ export class Server {
     const { looks, served } = this.exchange;
     looks.tellAll();
     served.rest();
+  }
+
+  /** What tells the kernel to forget all that it has kept: the overlay has changed behind it. */
+  notices(): Uint8Array[] {
+    const notices: Uint8Array[] = [];
+    for (const { node, names } of this.exchange.nodes.all()) {
+      node.pages = node.listing = undefined;
+      for (const { parent, name } of names) notices.push(entryNotice(parent.id, name));
+      notices.push(inodeNotice(node.id));
+    }
+    return notices;
   }
 
   private table(): ReadonlyMap<number, () => number> {

@@ -1,3 +1,4 @@
+import { write } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { nanoid } from 'nanoid';
 import { DIRTY, RINGER, STOP } from './loop.ts';
@@ -35,6 +36,7 @@ export class Serving implements Service {
   /** Resolved when the connection has ended and the session is closed, with its last event's number. */
   readonly closed: Promise<number>;
   readonly faults: unknown[] = [];
+  private readonly device: number;
   private readonly worker: Worker;
   private readonly waiting = new Map<number, Waiting>();
   private readonly shared = new Int32Array(new SharedArrayBuffer(12));
@@ -46,6 +48,7 @@ export class Serving implements Service {
   constructor(options: Omit<ServingOptions, 'bell' | 'shared'>) {
     this.bell = `.palimpsest-bell-${nanoid()}`;
     const { worker, opened, closed } = start({ ...options, bell: this.bell, shared: this.shared }, (word) => this.hear(word));
+    this.device = options.device;
     this.worker = worker;
     this.opened = opened;
     this.closed = closed.finally(() => this.end());
@@ -82,11 +85,25 @@ export class Serving implements Service {
 
   private hear(word: Word): void {
     if (word.kind === 'failed') this.faults.push(word.error);
+    if (word.kind === 'notices') void this.notify(word.notices);
     if (word.kind !== 'done' && word.kind !== 'refused') return;
     const waiting = this.waiting.get(word.id);
     this.waiting.delete(word.id);
     if (word.kind === 'done') waiting?.done(word.seq);
     else waiting?.failed(new RefusedOrderError(word.code, word.reason));
+  }
+
+  /** In order, and by the thread pool, since the kernel may let a notice wait for requests to be answered. */
+  private async notify(notices: readonly Uint8Array[]): Promise<void> {
+    for (const notice of notices) {
+      await new Promise<void>((done) => {
+        // What the kernel does not know (ENOENT) it need not forget; and after ENODEV there is no kernel to tell.
+        write(this.device, notice, (error) => {
+          if (error !== null && error.code !== 'ENOENT' && error.code !== 'ENODEV' && error.code !== 'EBADF') this.faults.push(error);
+          done();
+        });
+      });
+    }
   }
 
   private end(): void {

@@ -204,3 +204,25 @@ export class Reply {
     return this.length;
   }
 }
+
+const NOTIFY_INVAL_INODE = 2, NOTIFY_INVAL_ENTRY = 3;
+
+/** Tells the kernel to forget a node's attributes and pages. */
+export function inodeNotice(node: number): Uint8Array {
+  const notice = Buffer.alloc(REPLY_HEADER_BYTES + 24);
+  notice.writeUInt32LE(notice.length, 0);
+  notice.writeInt32LE(NOTIFY_INVAL_INODE, 4);
+  notice.writeBigUInt64LE(BigInt(node), 16);
+  return notice;
+}
+
+/** Tells the kernel to forget what a name in a directory leads to. */
+export function entryNotice(parent: number, name: string): Uint8Array {
+  const bytes = toBytes(name), notice = Buffer.alloc(REPLY_HEADER_BYTES + 16 + bytes.length + 1);
+  notice.writeUInt32LE(notice.length, 0);
+  notice.writeInt32LE(NOTIFY_INVAL_ENTRY, 4);
+  notice.writeBigUInt64LE(BigInt(parent), 16);
+  notice.writeUInt32LE(bytes.length, 24);
+  notice.set(bytes, 32);
+  return notice;
+}

@@ -24,7 +24,12 @@ function serve(): void {
     claimed: (claim, thread) => callers.claim(claim, thread),
     failed: (error) => say({ kind: 'failed', error }),
   });
-  const duties = new Duties({ served, callers, actor: options.actor, lastSeq: () => overlay.head.seq });
+  const duties = new Duties({ served, callers, actor: options.actor, lastSeq: () => overlay.head.seq,
+    discard: (paths) => {
+      overlay.discard(paths === undefined ? {} : { paths });
+      // This thread must not write them: the kernel may have it wait for an answer that only this thread can give.
+      say({ kind: 'notices', notices: server.notices() });
+    } });
 
   function obeyAll(): void {
     server.idle();
@@ -34,8 +39,7 @@ function serve(): void {
       try {
         say({ kind: 'done', id: order.id, seq: duties.obey(order) });
       } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-        say({ kind: 'refused', id: order.id, code: error.code, reason: error.reason });
+        say({ kind: 'refused', id: order.id, ...refusalOf(error) });
       }
     }
   }
@@ -50,6 +54,14 @@ function serve(): void {
     overlay.closeSync();
     say({ kind: 'closed', seq });
   }
+}
+
+/** What the one who asked is told. Any fault that has no code is a bug. */
+function refusalOf(error: unknown): { code: string; reason: string | undefined } {
+  if (error instanceof Refusal) return { code: error.code, reason: error.reason };
+  if (error instanceof Error && 'code' in error) return { code: String(error.code), reason: error.message };
+  if (error instanceof TypeError) return { code: 'EINVAL', reason: error.message };
+  throw error;
 }
 
 serve();
