@@ -28,6 +28,8 @@ export interface Launched {
   readonly ended: Promise<Ended>;
   /** Resolved when its standard error has this word. */
   said(word: string): Promise<void>;
+  /** Its standard output so far. */
+  heard(): string;
 }
 
 /** Where a run is started. */
@@ -104,6 +106,7 @@ export class Launcher {
     });
     return {
       child,
+      heard: () => out,
       ended: new Promise((resolve, reject) => {
         child.once('error', reject);
         child.once('close', (status, signal) => { resolve({ status, signal, out, errors }); });
