@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Overlay } from '../../src/index.ts';
 import { manifest, treeOf, type Fs } from '../libraries/twin.ts';
 import { program } from './union.ts';
+import { witness, type Deeds } from './witness.ts';
 import { STEADY, type Work } from './works.ts';
 
 /** What came of a work: what it printed, and what is there afterwards. */
@@ -59,6 +60,19 @@ export async function doneInRun(work: Work, { root, session }: Bench): Promise<D
     return { ...done, tree: compared(work, treeOf({ fs: overlay.fs as Fs, dir: root })) };
   } finally {
     await overlay.close();
+  }
+}
+
+/** The same, without us, before the eyes of a witness; the tree is afterwards as it was. */
+export function witnessed(work: Work, { root }: Bench): Deeds {
+  const kept = `${root}.kept`;
+  fs.renameSync(root, kept);
+  execFileSync('cp', ['-a', kept, root]);
+  try {
+    return witness(root, ['sh', '-ec', work.script], { ...process.env, ...STEADY });
+  } finally {
+    fs.rmSync(root, { recursive: true });
+    fs.renameSync(kept, root);
   }
 }
 

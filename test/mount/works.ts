@@ -16,6 +16,8 @@ export interface Work {
   readonly script: string;
   /** Files that hold times or inode numbers, or what an order of two processes decides: only their being there is compared. */
   readonly own?: RegExp;
+  /** Parts of names that programs choose by chance, or by their process ids. */
+  readonly chance?: RegExp;
 }
 
 /** What makes programs say and write the same each time. */
@@ -27,12 +29,15 @@ export const STEADY: Readonly<Record<string, string>> = {
   npm_config_fund: 'false', npm_config_audit: 'false', npm_config_update_notifier: 'false', npm_config_loglevel: 'error',
 };
 
+/** What git calls files that are not done, and where npm puts away what it replaces. */
+const GIT_CHANCE = /(?<=tmp_(?:obj|pack|idx|rev|graph|mtimes|bitmap)_)\w{6}|(?<=info\/(?:refs|packs)_)\w{6}|(?<=\.tmp-)\d+|(?<=index\.stash\.)\d+|(?<=\.git\/)t\w{6}$|(?<=\.merge_file_)\w{6}|(?<=gc\.pid)\w*/g;
+
 /** git's index holds inode numbers and times, a multi-pack index and a commit graph only digests. */
 const INDEX = /(?:^|\/)\.git\/(?:.*\/)?index$/;
 
 export const WORKS: readonly Work[] = [
   {
-    name: 'git', programs: ['git'], short: true, plant: cloneInto, own: INDEX,
+    name: 'git', programs: ['git'], short: true, plant: cloneInto, own: INDEX, chance: GIT_CHANCE,
     script: `
       git status --short --branch
       git -c init.defaultBranch=main clone -q . inner && git -C inner fsck --full --strict --no-dangling
@@ -46,7 +51,7 @@ export const WORKS: readonly Work[] = [
       git rm -qr src && git status --porcelain | wc -l && git reset -q --hard && git clean -qfdx && git status --porcelain`,
   },
   {
-    name: 'worktree', programs: ['git'], short: false, plant: cloneInto, own: INDEX,
+    name: 'worktree', programs: ['git'], short: false, plant: cloneInto, own: INDEX, chance: GIT_CHANCE,
     script: `
       git worktree add -q wt -b side HEAD~2 && echo wt >>.git/info/exclude
       cd wt && echo x >x && git add x && git commit -qm x && cd .. && git merge -q --no-edit side 2>&1 | sort
@@ -54,15 +59,15 @@ export const WORKS: readonly Work[] = [
       git archive HEAD | tar -t | sort | cksum && git grep -c export -- src | sort`,
   },
   {
-    name: 'npm install and test', programs: [], short: true, own: /node_modules\/\.package-lock\.json$/,
+    name: 'npm install and test', programs: [], short: true, own: /node_modules\/\.package-lock\.json$/, chance: /(?<=\/\.[\w.-]+-)\w{8}(?=\/|$)/g,
     plant: (directory) => {
       const tarball = execFileSync('npm', ['pack', '--silent', 'concat-map@0.0.1'], { cwd: directory, encoding: 'utf8' }).trim();
       execFileSync('tar', ['-xzf', tarball, '--strip-components=1'], { cwd: directory });
     },
     script: `
       npm install --silent && npm ls --all && npm test --silent
-      npm install --silent --no-save left-pad@1.3.0 && node -e 'console.log(require("left-pad")("a", 3))'
-      npm uninstall --silent tape && ls node_modules | wc -l`,
+      npm install --silent left-pad@1.3.0 && node -e 'console.log(require("left-pad")("a", 3))'
+      npm uninstall --silent left-pad && ls node_modules | wc -l`,
   },
   {
     name: 'typescript', programs: [], short: true, plant: sources,
@@ -80,13 +85,13 @@ export const WORKS: readonly Work[] = [
       wait $one && wait $two && diff -r out1 out2 && find out1 -type f | wc -l`,
   },
   {
-    name: 'make', programs: ['cc', 'make'], short: true, plant: program,
+    name: 'make', programs: ['cc', 'make'], short: true, plant: program, chance: /(?<=^st)\w{6}$/g,
     script: `
       make -s -j2 && ./sum && make -s -j2 && touch -d '2030-01-01' part3.h && make -s -n | wc -l && touch -d '2020-01-01' part3.h
-      ar t libparts.a | sort && make -s clean && ls`,
+      ar t libparts.a | sort && make -s clean && ls && make -s sum`,
   },
   {
-    name: 'python', programs: ['python3'], short: true, own: /\.pyc$/,
+    name: 'python', programs: ['python3'], short: true, own: /\.pyc$/, chance: /(?<=\.pyc\.)\d+|(?<=(?:INSTALLER|RECORD|REQUESTED|METADATA))\w{8}(?=\.tmp)/g,
     plant: (directory) => {
       mkdirSync(join(directory, 'pkg'));
       writeFileSync(join(directory, 'pkg/__init__.py'), 'from .deep import answer\n');
@@ -101,7 +106,7 @@ export const WORKS: readonly Work[] = [
       .venv/bin/python -m compileall -q pkg && find . -name '*.pyc' -newer test_pkg.py | grep -c pkg`,
   },
   {
-    name: 'editors', programs: ['vim'], short: true,
+    name: 'editors', programs: ['vim'], short: true, chance: /(?<=^sed)\w{6}$|^XX\w{6}$/g,
     plant: (directory) => {
       for (let i = 0; i < 20; i++) writeFileSync(join(directory, `file ${i}.txt`), `line\r\nalpha ${i}\nomega\n`, { mode: i % 2 === 0 ? 0o755 : 0o640 });
     },
@@ -124,7 +129,7 @@ export const WORKS: readonly Work[] = [
       sqlite3 b.db 'create table u(x); insert into u values (zeroblob(3000000)); vacuum; select count(*), sum(length(x)) from u' && ls`,
   },
   {
-    name: 'tar and find', programs: ['tar'], short: true, plant: cloneInto, own: INDEX,
+    name: 'tar and find', programs: ['tar'], short: true, plant: cloneInto, own: INDEX, chance: GIT_CHANCE,
     script: `
       tar --sort=name -cf a.tar src test && mkdir x && tar -xf a.tar -C x && diff -r --no-dereference src x/src && tar -tf a.tar | wc -l
       cp -a src y && chmod -R go-w x && find x -type f -name '*.ts' -delete && find x -depth -delete && ls
