@@ -92,7 +92,8 @@ const MOUNT = (): string => `${toolPath('mount')} -i -n`;
 
 /** Read-only all around: each mount point by itself, for there is no recursive remount below util-linux 2.39. */
 function sealing(around: Surroundings): string[] {
-  const writable = around.writable.map((path) => `${MOUNT()} --bind ${quoted(path)} ${quoted(path)} || exit 1`);
+  // With what is mounted below: in a user namespace the kernel allows nothing else, and what is there should stay.
+  const writable = around.writable.map((path) => `${MOUNT()} --rbind ${quoted(path)} ${quoted(path)} || exit 1`);
   const inside = (path: string, tops: readonly string[]): boolean =>
     tops.some((top) => path === top || path.startsWith(`${top}/`));
   // What cannot be remounted is found by the server, which reads the mount table afterwards.

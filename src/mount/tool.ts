@@ -5,6 +5,7 @@ import { MachineError } from './device.ts';
 const PACKAGES = {
   sh: 'dash or any POSIX shell', env: 'coreutils 8.31 or later', cat: 'coreutils', mount: 'util-linux (or mount)', umount: 'util-linux (or mount)',
   unshare: 'util-linux 2.36 or later', nsenter: 'util-linux 2.36 or later', setpriv: 'util-linux 2.36 or later', ip: 'iproute2',
+  getfattr: 'attr', git: 'git',
 } as const;
 
 export type Tool = keyof typeof PACKAGES;

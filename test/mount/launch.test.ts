@@ -91,6 +91,23 @@ describe.runIf(CAN_MOUNT).each(['root', 'user'] as const)('a run as %s', (as) =>
     expect(await launcher.run(as, ['--timeout', '30'], ['true'])).toMatchObject({ status: 0 });
   });
 
+  it('keeps what lies outside from being changed, where that is asked for', async () => {
+    const script = 'for d in / /etc /usr /var "$HOME" ..; do touch $d/zz 2>/dev/null && echo $d; done; echo x >made && cat made; ' +
+      'for d in /tmp /var/tmp /dev/shm; do touch $d/zz.$$ && rm $d/zz.$$ && echo $d; done; echo null >/dev/null; echo $?';
+    const home = { ...process.env, HOME: launcher.scratch };
+    const { out } = await launcher.run(as, ['--outside', 'ro'], ['sh', '-c', `cd ${launcher.root}; ${script}`], { env: { ...home, TMPDIR: '/var/tmp' } });
+    // The root lies in /tmp here, which stays as it is.
+    const writable = launcher.scratch.startsWith('/tmp/') && as === 'root' ? `${launcher.scratch}\n..\n` : '';
+    expect(out).toBe(`${writable}x\n/tmp\n/var/tmp\n/dev/shm\n0\n`);
+  });
+
+  it('has no network but the loopback, where that is asked for', async () => {
+    const { out } = await sh('tail -n +3 /proc/net/dev | cut -d: -f1; grep -c lo /proc/net/if_inet6', '--no-network');
+    expect(out.replaceAll(' ', '').split('\n')[0]).toBe('lo');
+    const listen = "require('net').createServer((s) => s.end('there')).listen(0, '127.0.0.1', function () { require('net').connect(this.address().port).pipe(process.stdout).on('close', process.exit); setTimeout(process.exit, 500) })";
+    expect((await launcher.run(as, ['--no-network'], [process.execPath, '-e', listen])).out).toBe('there');
+  });
+
   it('says that there is no such root', async () => {
     const { status, errors } = await launcher.run(as, ['--root', path.join(launcher.scratch, 'gone')], ['true']);
     expect(status).toBe(125);
