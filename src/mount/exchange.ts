@@ -116,12 +116,12 @@ export class Exchange {
     this.reply.u32(0);
   }
 
-  /** A node as LOOKUP gives it, with what was found there. */
+  /** A node as LOOKUP gives it, with what was found there. Of a file with several names none is kept: opening it tells only the file. */
   entry(node: Node, found: Found): void {
     const { reply } = this, seconds = this.seconds(found);
     reply.u64(node.id);
     reply.u64(0);
-    reply.u64(seconds);
+    reply.u64(node.isDirectory || found.attr.nlink <= 1 ? seconds : 0);
     reply.u64(seconds);
     reply.u64(0);
     this.attr(found.attr);

@@ -16,7 +16,8 @@ export class FileRequests {
   }
 
   open(): number {
-    const { request, reply, served } = this.exchange, node = this.exchange.nodes.get(request.node), path = this.exchange.nodes.pathOf(node);
+    const { request, reply, served, nodes, looks } = this.exchange, node = nodes.get(request.node);
+    const path = nodes.pathMeant(node, looks.heldBy(request.thread));
     if (path === undefined) return this.reopen(node);
     const caller = this.exchange.callers.of(request), flags = request.u32(0);
     this.exchange.looks.settle(request.thread, (held) => held === path);

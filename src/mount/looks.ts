@@ -32,6 +32,11 @@ export class Looks {
     this.held.set(thread, { ...look, at: performance.now() });
   }
 
+  /** What the thread has looked up just now. */
+  heldBy(thread: number): TreePath | undefined {
+    return this.held.get(thread)?.path;
+  }
+
   /** The thread's next request is here. `way`: whether a look at that path was only the way to it. */
   settle(thread: number, way: (path: TreePath, found: boolean) => boolean): void {
     if (this.held.size === 0) return;

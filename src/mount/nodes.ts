@@ -1,6 +1,6 @@
 import type { Attr, Fingerprint, TreePath, Version } from '../index/front-end.ts';
 
-const S_IFMT = 0o170000;
+const S_IFMT = 0o170000, S_IFDIR = 0o040000;
 /** The id that the kernel gives the root. */
 export const ROOT_ID = 1;
 
@@ -8,6 +8,8 @@ export const ROOT_ID = 1;
 interface Alias {
   readonly parent: Node;
   readonly name: string;
+  /** The kernel keeps it: it was the only one when it was looked up. Of several it keeps none, so as to tell each time which is meant. */
+  isKept: boolean;
 }
 
 /** What the kernel knows a file of the tree by, from its first look-up until it is forgotten. */
@@ -38,6 +40,10 @@ export class Node {
     this.ino = ino;
     this.type = type;
     this.path = id === ROOT_ID ? '' as TreePath : undefined;
+  }
+
+  get isDirectory(): boolean {
+    return this.type === S_IFDIR;
   }
 
   /** A path that leads here; `undefined` once all names are gone. */
@@ -103,8 +109,19 @@ export class Nodes {
       this.find(node);
     }
     node.lookups++;
-    this.name(parent, name, node);
+    this.name(parent, name, node, attr.nlink <= 1 || node.isDirectory);
     return node;
+  }
+
+  /**
+   * The path by which a program opens a node that has several names: the one that its thread has just looked up, else
+   * the one that the kernel need not ask for; else any.
+   */
+  pathMeant(node: Node, lookedUp: TreePath | undefined): TreePath | undefined {
+    if (node.aliases.length < 2) return this.pathOf(node);
+    const paths = node.aliases.map(({ parent, name }) => this.pathIn(parent, name));
+    if (lookedUp !== undefined && paths.includes(lookedUp)) return lookedUp;
+    return paths[node.aliases.findIndex(({ isKept }) => isKept)] ?? this.pathOf(node);
   }
 
   /** A node that had lost its names, or had none yet, is under `name` now; the kernel counts it as looked up once more. */
@@ -147,12 +164,17 @@ export class Nodes {
     if (exchange && other !== undefined) this.name(from.parent, from.name, other);
   }
 
-  private name(parent: Node, name: string, node: Node): void {
+  private name(parent: Node, name: string, node: Node, isKept = false): void {
     const there = parent.children.get(name);
-    if (there === node) return;
+    if (there === node) {
+      if (isKept || node.aliases.length < 2) return;
+      const alias = node.aliases.find((each) => each.parent === parent && each.name === name);
+      if (alias !== undefined) alias.isKept = false;
+      return;
+    }
     if (there !== undefined) this.unnamed(parent, name);
     parent.children.set(name, node);
-    node.aliases.push({ parent, name });
+    node.aliases.push({ parent, name, isKept });
     if (this.byDevice.get(node.dev)?.has(node.ino) !== true) this.find(node);
     this.stale(node);
   }

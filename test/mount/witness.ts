@@ -42,6 +42,8 @@ export function witness(root: string, argv: readonly string[], env: Readonly<Rec
   const directories = new Map<string, string>();
   for (const call of callsOf(fs.readFileSync(trace, 'utf8'))) note(call, root, directories, deeds);
   fs.rmSync(trace);
+  // What was opened as a file and then listed was none; it may be gone by now.
+  for (const name of deeds.listed) deeds.read.delete(name);
   const after = stateOf(root);
   const changed = new Set([...before.keys(), ...after.keys()].filter((name) => before.get(name) !== after.get(name)));
   return { ...deeds, changed };
