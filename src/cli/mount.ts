@@ -39,14 +39,14 @@ export function mount(command: Command): void {
     .option('--foreground', 'serve in this process, until it is unmounted or a signal comes')
     .option('--ready-fd <fd>', 'write a line there once it is mounted')
     .action(async (mountPoint: string, flags: Flags) => {
-      rulesOfFlags(flags);
+      await rulesOfFlags(flags);
       const session = resolve(flags.session ?? newSessionDirectory(resolve(flags.root)));
       process.exitCode = flags.foreground === true ? await serve(mountPoint, session, flags) : await detach(mountPoint, session, flags);
     });
 }
 
 async function serve(mountPoint: string, session: string, flags: Flags): Promise<number> {
-  const { root, actor, exact, readyFd } = flags, rules = rulesOfFlags(flags);
+  const { root, actor, exact, readyFd } = flags, rules = await rulesOfFlags(flags);
   const { mountOverlay } = await import('../mount/mounting.ts');
   const mounting = await mountOverlay({ mountPoint, overlay: { root: resolve(root), session, ...(rules && { rules }) }, actor, exact: exact === true });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { rulesOf, type Rule } from '../index.ts';
+import type { Rule } from '../index.ts';
 import { Misuse } from './failure.ts';
 
 /** What `addRuleFlags` leaves in a command's options. */
@@ -18,8 +18,10 @@ export function addRuleFlags(command: Command): Command {
 }
 
 /** The rules that were asked for; `undefined` where none were, so that those of the session hold. Throws `Misuse` for a malformed glob. */
-export function rulesOfFlags({ flag, deny, hide }: RuleFlags): readonly Rule[] | undefined {
+export async function rulesOfFlags({ flag, deny, hide }: RuleFlags): Promise<readonly Rule[] | undefined> {
   if (flag === undefined && deny === undefined && hide === undefined) return undefined;
+  // Only now: it takes as long to load as all the rest.
+  const { rulesOf } = await import('../index.ts');
   try {
     return rulesOf({ flag: flag ?? [], deny: deny ?? [], hide: hide ?? [] });
   } catch (error) {

@@ -5,7 +5,6 @@ import { manual } from './manual.ts';
 import { rootsOf } from './roots.ts';
 import { addRuleFlags, rulesOfFlags, type RuleFlags } from './rule-flags.ts';
 import { newSessionDirectory } from './session-directory.ts';
-import { tellRun } from './run-summary.ts';
 
 /** Exit statuses of `run` and `shell` that are their own. */
 const TIMED_OUT = 124, OWN_FAILURE = 125;
@@ -56,7 +55,7 @@ export function addRunOptions(command: Command): Command {
 
 /** Runs a command as the flags say, tells of it, and gives the exit status. */
 export async function runCommand(argv: readonly string[], flags: RunFlags): Promise<number> {
-  const rules = rulesOfFlags(flags);
+  const rules = await rulesOfFlags(flags);
   const timeout = flags.timeout === undefined ? undefined : Number(flags.timeout);
   if (timeout !== undefined && !(timeout > 0)) throw new Misuse('--timeout takes seconds, more than 0');
   if (flags.outside !== undefined && flags.outside !== 'ro') throw new Misuse('--outside knows only ro');
@@ -72,7 +71,11 @@ export async function runCommand(argv: readonly string[], flags: RunFlags): Prom
       stdio: ['inherit', 'inherit', 'inherit'], network: flags.network ? 'shared' : 'none',
       outside: flags.outside === 'ro' ? 'read-only' : 'as it is', writable: WRITABLE, timeout,
     });
-    if (flags.quiet !== true) tellRun(session, result);
+    if (flags.quiet !== true) {
+      // What tells of a run loads the whole library; the command should not have to wait for that.
+      const { tellRun } = await import('./run-summary.ts');
+      tellRun(session, result);
+    }
     endAs(result.timedOut ? { status: TIMED_OUT, signal: null } : result);
     return Number(process.exitCode);
   } catch (error) {
