@@ -6,7 +6,7 @@ import { DONE, FAILED } from './failure.ts';
 import { manual } from './manual.ts';
 import { out, say } from './output.ts';
 import { addRuleFlags, ruleArguments, rulesOfFlags, type RuleFlags } from './rule-flags.ts';
-import { newSessionDirectory } from './session-directory.ts';
+import { sessionToWrite } from './session-directory.ts';
 
 interface Flags extends RuleFlags {
   readonly root: string;
@@ -40,7 +40,7 @@ export function mount(command: Command): void {
     .option('--ready-fd <fd>', 'write a line there once it is mounted')
     .action(async (mountPoint: string, flags: Flags) => {
       await rulesOfFlags(flags);
-      const session = resolve(flags.session ?? newSessionDirectory(resolve(flags.root)));
+      const session = sessionToWrite(flags.session, flags.root);
       process.exitCode = flags.foreground === true ? await serve(mountPoint, session, flags) : await detach(mountPoint, session, flags);
     });
 }

@@ -1,9 +1,11 @@
 import { Command } from 'commander';
+import { exactArguments } from './arguments.ts';
 import { DONE, tellFailure, WRONG_USE } from './failure.ts';
 import { formatManual } from './manual.ts';
 import { out, say } from './output.ts';
 import { paint } from './paint.ts';
-import { VERBS, type Verb } from './verbs.ts';
+import type { Verb } from './verb.ts';
+import { VERBS } from './verbs.ts';
 
 const all: readonly Verb[] = Object.values(VERBS).flat();
 
@@ -15,7 +17,7 @@ export async function runCommand(args: readonly string[], version: string): Prom
       say(program.helpInformation().trimEnd());
       return WRONG_USE;
     }
-    await program.parseAsync(args, { from: 'user' });
+    await program.parseAsync(await exactArguments(args), { from: 'user' });
     out.flush();
     return Number(process.exitCode ?? DONE);
   } catch (error) {
@@ -48,7 +50,7 @@ async function makeProgram(args: readonly string[], version: string): Promise<Co
   const wanted = args[0] === 'help' ? args[1] : args[0];
   for (const verb of all) {
     const command = program.command(verb.name).summary(verb.summary);
-    if (verb.name === wanted) (await verb.load())(command);
+    if (verb.name === wanted) (await verb.load())(command, all);
   }
   return program;
 }

@@ -27,3 +27,8 @@ function octal(unit: string): string {
   const bytes = code >= 0xdc80 && code <= 0xdcff ? [code - 0xdc00] : [...Buffer.from(unit)];
   return bytes.map((byte) => '\\' + byte.toString(8).padStart(3, '0')).join('');
 }
+
+/** A line of a file for a terminal: what it would obey is escaped, but for tabs. */
+export function shownLine(line: string): string {
+  return line.split('\t').map((part) => visible(part)).join('\t');
+}

@@ -1,13 +1,4 @@
-import type { Command } from 'commander';
-
-/** A verb of the command line. Its own file is loaded when it is asked for. */
-export interface Verb {
-  readonly name: string;
-  /** One line for the list of verbs. */
-  readonly summary: string;
-  /** Gives what adds arguments, options, help and action to the verb's command. */
-  readonly load: () => Promise<(command: Command) => void>;
-}
+import type { Verb } from './verb.ts';
 
 /** All verbs, in the order in which help lists them, by heading. */
 export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
@@ -16,7 +7,23 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
     { name: 'shell', summary: 'start a shell over the overlay of a directory', load: async () => (await import('./shell.ts')).shell },
     { name: 'mount', summary: 'mount the overlay of a directory', load: async () => (await import('./mount.ts')).mount },
   ],
-  'The machine and this program': [
-    { name: 'schema', summary: 'print the JSON Schema of the log', load: async () => (await import('./schema.ts')).schema },
+  'See what happened': [
+    { name: 'status', summary: 'counts, the change list, flags and refusals', load: async () => (await import('./status.ts')).status },
+    { name: 'diff', summary: 'what changed, as a unified diff', load: async () => (await import('./diff.ts')).diff },
+    { name: 'log', summary: 'the events', load: async () => (await import('./log.ts')).log },
+    { name: 'seen', summary: 'who saw what at which version, and what was missed', load: async () => (await import('./seen.ts')).seen },
+    { name: 'cat', summary: 'the content of a file as the session has it', load: async () => (await import('./cat.ts')).cat },
+    { name: 'ls', summary: 'a directory as the session has it', load: async () => (await import('./ls.ts')).ls },
+  ],
+  'Go on with it': [
+    { name: 'mark', summary: 'name this point of the log', load: async () => (await import('./mark.ts')).mark },
+    { name: 'discard', summary: 'throw changes away', load: async () => (await import('./discard.ts')).discard },
+  ],
+  'Keep house': [
+    { name: 'sessions', summary: 'list the sessions', load: async () => (await import('./sessions.ts')).sessions },
+    { name: 'rm', summary: 'remove sessions', load: async () => (await import('./rm.ts')).rm },
+    { name: 'schema', summary: 'the JSON Schema of the log', load: async () => (await import('./schema.ts')).schema },
+    { name: 'doctor', summary: 'what of this machine is missing for what', load: async () => (await import('./doctor.ts')).doctor },
+    { name: 'completion', summary: 'a completion script for a shell', load: async () => (await import('./completion.ts')).completion },
   ],
 };

@@ -50,15 +50,25 @@ export function openWorld(given: OverlayOptions): World {
   }
 }
 
+/** A lower as `Overlay.open` takes it. */
+export type NamedLower =
+  | { readonly root: string } | { readonly lower: readonly string[] } | { readonly roots: Readonly<Record<string, string>> };
+
 /** The options with the lower that the session's header names, where they name none. */
 function withLower(options: OverlayOptions): OverlayOptions {
   const { root, lower, roots, session } = options;
   if (session === undefined || root !== undefined || lower !== undefined || roots !== undefined) return options;
-  const { root: of, roots: named } = glance(session).header;
-  if (named !== undefined) return { ...options, roots: Object.fromEntries(named.map(({ name, path }) => [name, path])) };
-  if (of === '') throw new SessionError('ERR_SESSION_ROOT', session, 'is about no directory: its lower has to be given');
+  const named = lowerOf(glance(session).header);
+  if (named === undefined) throw new SessionError('ERR_SESSION_ROOT', session, 'is about no directory: its lower has to be given');
+  return { ...options, ...named };
+}
+
+/** The lower that a session's header names, as `Overlay.open` takes it; `undefined` where that was no directory. */
+export function lowerOf({ root, roots }: Pick<Header, 'root' | 'roots'>): NamedLower | undefined {
+  if (roots !== undefined) return { roots: Object.fromEntries(roots.map(({ name, path }) => [name, path])) };
+  if (root === '') return undefined;
   // Of several directories the header has the paths, joined by colons, which a path may hold as well.
-  return existsSync(of) || !of.includes(':') ? { ...options, root: of } : { ...options, lower: of.split(':') };
+  return existsSync(root) || !root.includes(':') ? { root } : { lower: root.split(':') };
 }
 
 function openLower(options: OverlayOptions): Lower {

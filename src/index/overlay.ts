@@ -163,6 +163,11 @@ export class Overlay extends ActorView {
     return Changes.versionOf(this.changes());
   }
 
+  /** The absolute path under which the tree is seen. */
+  get mountPoint(): string {
+    return this.all.walker.mountPoint;
+  }
+
   /** Bytes of a torn last line that opening the session had to cut off its log; 0 where it was whole. */
   get tornBytes(): number {
     return this.all.session.store.tornBytes;

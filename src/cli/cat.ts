@@ -1,0 +1,38 @@
+import type { Command } from 'commander';
+import type { Overlay } from '../index.ts';
+import { manual } from './manual.ts';
+import { withSession, type SessionOption } from './options.ts';
+import { out } from './output.ts';
+import { fileName, treePath } from './path.ts';
+import { withTree } from './reading.ts';
+
+/** Bytes that are read and written at a time: a file of any size takes no more memory. */
+const STEP_BYTES = 1024 * 1024;
+
+/** `palimpsest cat`. */
+export function cat(command: Command): void {
+  manual(command, {
+    description: 'Prints the content of a file as the session has it: changed or as it is beneath. Reading it this way is not recorded.',
+    examples: [
+      ['palimpsest cat src/index.js', 'the file as it is now in the newest session'],
+      ['palimpsest cat src/index.js | diff src/index.js -', 'what became of it, for any other tool'],
+    ],
+  });
+  withSession(command).argument('<path>', 'relative to the working directory if that is below the root, else to the root; or absolute');
+  command.action((path: string, options: SessionOption) => withTree(options, (overlay) => {
+    copyOut(overlay, fileName(overlay.mountPoint, treePath(path, overlay.mountPoint)));
+  }));
+}
+
+function copyOut({ fs }: Overlay, name: string | Buffer): void {
+  const fd = fs.openSync(name, 'r');
+  try {
+    for (;;) {
+      const bytes = Buffer.allocUnsafe(STEP_BYTES), length = fs.readSync(fd, bytes);
+      if (length === 0) return;
+      out.write(bytes.subarray(0, length));
+    }
+  } finally {
+    fs.closeSync(fd);
+  }
+}

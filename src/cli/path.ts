@@ -1,0 +1,47 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { pathToBytes } from '../index.ts';
+import { Misuse } from './failure.ts';
+import { isBelow, workingDirectory } from './session-directory.ts';
+import { quoted } from './text.ts';
+
+/** Paths of the tree: as the command line names them, and as its output does. */
+
+/** A path below the root that an argument names: relative to the working directory if that is below `root`, else to `root`. */
+export function treePath(argument: string, root: string): string {
+  const here = workingDirectory();
+  const absolute = resolve(isBelow(here, root) ? here : root, argument);
+  for (const path of [absolute, withRealParent(absolute)]) {
+    if (path !== undefined && isBelow(path, root)) return path.slice(root === '/' ? 1 : root.length + 1);
+  }
+  throw new Misuse(`${quoted(argument)} lies outside ${quoted(root)}`);
+}
+
+/** The same path by the real name of its directory, where it has one on the disk. */
+function withRealParent(path: string): string | undefined {
+  const parent = dirname(path);
+  return existsSync(parent) ? join(realpathSync.native(parent), basename(path)) : undefined;
+}
+
+/** Whether `path` is one of `chosen` or lies below one; all are where none is chosen. */
+export function isChosen(path: string, chosen: readonly string[]): boolean {
+  return chosen.length === 0 || chosen.some((each) => each === '' || isBelow(path, each));
+}
+
+/** `name` under `key` of a JSON object, or as base64 under `<key>64` where it is no UTF-8. */
+export function nameField(key: string, name: string | undefined): Record<string, string> {
+  if (name === undefined) return {};
+  return name.isWellFormed() ? { [key]: name } : { [key + '64']: Buffer.from(pathToBytes(name)).toString('base64') };
+}
+
+/** A record of a list with `-z`: fields, tabs between, then names as the bytes they are, a NUL behind each. */
+export function nulRecord(fields: readonly string[], ...names: readonly string[]): Uint8Array {
+  const head = Buffer.from(fields.map((field) => field + '\t').join(''));
+  return Buffer.concat([head, ...names.flatMap((name) => [pathToBytes(name), Buffer.of(0)])]);
+}
+
+/** The name by which `overlay.fs` knows a path of the tree that is seen under `mountPoint`. */
+export function fileName(mountPoint: string, path: string): string | Buffer {
+  const name = join(mountPoint, path);
+  return name.isWellFormed() ? name : Buffer.from(pathToBytes(name));
+}
