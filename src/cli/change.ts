@@ -30,8 +30,8 @@ function detail({ kind, before, after, type, mode, owner }: Change): string {
 }
 
 /** The row as a JSON object. */
-export function changeJson({ path, kind, type, from, ...rest }: Change): object {
-  return { ...nameField('path', path), kind, type, ...nameField('from', from), ...rest };
+export function changeJson({ path, kind, type, from, origin, ...rest }: Change): object {
+  return { ...nameField('path', path), kind, type, ...nameField('from', from), ...nameField('origin', origin), ...rest };
 }
 
 /** The record of `-z`: the kind, the path, and where it came from for what is renamed or linked. */

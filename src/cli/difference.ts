@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Change, Overlay } from '../index.ts';
 import { countLines, hunksOf, type Hunk } from './hunk.ts';
 import { sideOf, type Side, type Unshown } from './side.ts';
@@ -20,9 +21,9 @@ export interface Difference {
 
 /** What a change is, between `before` (the directory beneath) and `after`. A change of type is two: what went, what came. */
 export function differencesOf(change: Change, before: Overlay, after: Overlay): readonly Difference[] {
-  const { kind, path, from } = change;
+  const { kind, path, from, origin } = change;
   const content = isContentOther(change);
-  const old = kind === 'create' || kind === 'link' ? undefined : sideOf(before, from ?? path, { content });
+  const old = kind === 'create' || kind === 'link' ? undefined : sideOf(before, from ?? origin ?? path, { content });
   const now = kind === 'delete' ? undefined : sideOf(after, path, { content });
   if (old !== undefined && now !== undefined && old.type !== now.type) {
     return [differenceOf(change, old, undefined), differenceOf(change, undefined, now)];
@@ -43,10 +44,17 @@ function differenceOf(change: Change, old: Side | undefined, now: Side | undefin
     return { change, head: [...head, line], hunks: [], added: 0, removed: 0, unshown: { reason, before: old?.size ?? 0, after: now?.size ?? 0 } };
   }
   const hunks = hunksOf(from, to);
+  if (from !== to) head.push(`index ${blobId(old, from)}..${blobId(now, to)}${old !== undefined && now !== undefined && gitMode(old) === gitMode(now) ? ' ' + gitMode(now) : ''}`);
   if (hunks.length > 0) {
     head.push(`--- ${old === undefined ? '/dev/null' : tabbed(names.old)}`, `+++ ${now === undefined ? '/dev/null' : tabbed(names.now)}`);
   }
   return { change, head, hunks, ...countLines(hunks), unshown: undefined };
+}
+
+/** The first digits of git's name for a content. */
+function blobId(side: Side | undefined, content: string): string {
+  if (side === undefined) return '0000000';
+  return createHash('sha1').update(`blob ${content.length}\0`).update(content, 'latin1').digest('hex').slice(0, 7);
 }
 
 /** Git's way to end a name that has a space in it, so that what follows cannot be taken for a time. */

@@ -5,7 +5,7 @@ import { manual } from './manual.ts';
 import { seqOption, withFormats, withSession, type SessionOption } from './options.ts';
 import { out } from './output.ts';
 import { withLog } from './reading.ts';
-import { OPS, sentence } from './sentence.ts';
+import { OPS, sentences } from './sentence.ts';
 
 interface Options extends SessionOption {
   readonly actor?: string;
@@ -43,7 +43,7 @@ export function log(command: Command): void {
     .option('-f, --follow', 'go on with what is written from now on, until --to or Ctrl-C');
   withFormats(command, { json: 'JSON Lines, as in log.jsonl without the crc' });
   command.action((options: Options) => {
-    const filter = filterOf(options), line = options.json === true ? eventJson : sentence;
+    const filter = filterOf(options), line = options.json === true ? eventJson : sentences();
     return withLog(options, async (sessionLog) => {
       if (options.follow !== true) {
         for (const event of sessionLog.events(filter)) out.line(line(event));

@@ -17,6 +17,9 @@ interface Options extends SessionOption {
 
 type Row = ReadSetRow & { readonly observation: Exclude<ReadSetRow['observation'], { kind: 'unseen' }> };
 
+/** Of a shortened version. */
+const VERSION_WIDTH = 19;
+
 /** `palimpsest seen`. */
 export function seen(command: Command): void {
   manual(command, {
@@ -37,10 +40,10 @@ export function seen(command: Command): void {
     .option('--actor <name>', 'only what this actor has seen');
   withFormats(command, { json: 'JSON Lines', z: 'records that end with NUL, names as they are' });
   command.action((paths: readonly string[], options: Options) => withLog(options, (log) => {
-    for (const row of rowsOf(log, paths, options.actor)) {
-      if (options.json === true) out.line(JSON.stringify(toJson(row)));
-      else out.write(options.z === true ? nulRecord([row.observation.kind, row.actor], row.path) : line(row) + '\n');
-    }
+    const rows = rowsOf(log, paths, options.actor);
+    if (options.json === true) for (const row of rows) out.line(JSON.stringify(toJson(row)));
+    else if (options.z === true) for (const row of rows) out.write(nulRecord([row.observation.kind, row.actor], row.path));
+    else print(rows);
   }));
 }
 
@@ -54,10 +57,16 @@ function rowsOf(log: SessionLog, paths: readonly string[], actor: string | undef
   return rows.sort((a, b) => a.actor === b.actor ? (a.path < b.path ? -1 : 1) : a.actor < b.actor ? -1 : 1);
 }
 
-function line({ actor, path, observation }: Row): string {
-  const kind = observation.kind === 'absent' ? paint.yellow('absent ') : 'present';
-  const version = observation.kind === 'absent' ? undefined : short(observation.version);
-  return `${visible(actor)} ${kind} ${String(observation.seq).padStart(6)} ${(version ?? '-').padEnd(19)} ${path === '' ? '.' : quoted(path)}`;
+function print(rows: readonly Row[]): void {
+  const width = (of: (row: Row) => string): number => Math.max(0, ...rows.map((row) => of(row).length));
+  const actor = width((row) => visible(row.actor)), seq = width((row) => String(row.observation.seq)) + 1;
+  for (const row of rows) {
+    const { observation, path } = row;
+    const kind = observation.kind === 'absent' ? paint.yellow('absent ') : 'present';
+    const version = observation.kind === 'absent' ? undefined : short(observation.version);
+    out.line(`${visible(row.actor).padEnd(actor)}  ${kind}  ${`#${observation.seq}`.padStart(seq)}  ` +
+      `${paint.dim((version ?? '-').padEnd(VERSION_WIDTH))}  ${path === '' ? '.' : quoted(path)}`);
+  }
 }
 
 function toJson({ actor, path, observation }: Row): object {

@@ -19,11 +19,25 @@ export const OPS = Object.keys(PAINT) as readonly Op[];
 
 const OP_WIDTH = Math.max(...OPS.map(({ length }) => length));
 const SEQ_WIDTH = 6;
+/** A column of names is no wider; longer ones stick out. */
+const WHO_WIDTH = 30;
 
-/** Number, time, who, op and what of an event. */
-export function sentence(event: Event): string {
-  const { seq, time, actor, op, process } = event;
-  const who = visible(actor) + (process === undefined ? '' : paint.dim(`/${visible(process.name)}[${process.pid}]`));
+/** What makes lines of events: number, time, who, op and what. A column is as wide as its widest so far. */
+export function sentences(): (event: Event) => string {
+  let width = 0;
+  return (event) => {
+    const who = whoOf(event);
+    width = Math.max(width, Math.min(WHO_WIDTH, who.length));
+    return line(event, who.padEnd(width));
+  };
+}
+
+function whoOf({ actor, process }: Event): string {
+  return visible(actor) + (process === undefined ? '' : ` ${visible(process.name)}[${process.pid}]`);
+}
+
+function line(event: Event, who: string): string {
+  const { seq, time, op } = event;
   return `${String(seq).padStart(SEQ_WIDTH)} ${paint.dim(time)} ${who} ${PAINT[op](op.padEnd(OP_WIDTH))} ${words(event)}`.trimEnd();
 }
 

@@ -2,9 +2,9 @@ import type { Difference } from './difference.ts';
 import { paint } from './paint.ts';
 import { quoted } from './text.ts';
 
-/** Columns of a line of `--stat`, and how many of them the bar may take. */
-const WIDTH = 78;
-const BAR_WIDTH = 40;
+/** Columns of a line, and how many of them the bar may take. */
+const WIDTH = 100;
+const BAR_WIDTH = 30;
 
 /** The lines of `diff --stat`: files with their counts and a bar, then the sum. */
 export function diffStat(found: readonly Difference[]): string[] {

@@ -65,7 +65,7 @@ function print({ session, statistics, incidents, changes }: Summary): void {
   out.line(`${paint.bold('Events')}   ${counted(events, 'event')}${span(statistics)}`);
   const counts = [
     counted(total.reads, 'read'), counted(total.lists, 'listing'), counted(total.looks, 'look'), counted(total.misses, 'miss', 'misses'),
-    counted(total.mutations, 'change'), counted(total.refusals, 'refusal'), counted(total.flags, 'flag'),
+    counted(total.mutations, 'mutation'), counted(total.refusals, 'refusal'), counted(total.flags, 'flag'),
   ];
   out.line(`         ${counts.join(', ')}`);
   if (statistics.actors.size > 1) out.line(`${paint.bold('Actors')}   ${[...statistics.actors.keys()].map((actor) => visible(actor)).join(', ')}`);

@@ -26,6 +26,8 @@ export interface Change {
   readonly type: NodeType;
   /** Where a renamed thing was in the lower; of a link, another name of the same file. */
   readonly from?: TreePath;
+  /** Where the lower has what is `before`, where that is neither `from` nor `path`: something in a renamed directory. */
+  readonly origin?: TreePath;
   readonly before?: string;
   readonly after?: string;
   /** Permission bits, octal: of what was created, and where they differ from what the lower has. */
@@ -40,6 +42,8 @@ export interface Change {
 interface Side {
   readonly attr: Attr;
   readonly type: NodeType;
+  /** Of a lower thing, its path. */
+  readonly origin?: TreePath;
   content(): string | undefined;
   /** `sha256:…` over its extended attributes; `undefined` where the overlay changed none. */
   xattrs(): Version | undefined;
@@ -211,8 +215,10 @@ export class Changes {
     const mode = now !== undefined && side.type !== 'symlink' && (isNew || (below !== undefined && modeOf(below) !== modeOf(now)));
     const owner = now !== undefined && (isNew || (below !== undefined && ownerOf(below) !== ownerOf(now)));
     const xattrs = now === undefined || row.kind === 'xattr' || row.kind === 'link' ? undefined : otherXattrs(below, now);
+    const origin = below?.origin, isElsewhere = origin !== undefined && origin !== row.path && origin !== row.from;
     this.rows.push({
       path: row.path, kind: row.kind, type: side.type, ...(row.from === undefined ? undefined : { from: row.from }),
+      ...(isElsewhere ? { origin } : undefined),
       ...(before === undefined ? undefined : { before }), ...(after === undefined ? undefined : { after }),
       ...(mode ? { mode: modeOf(now) } : undefined), ...(owner ? { owner: ownerOf(now) } : undefined),
       ...(xattrs === undefined ? undefined : { xattrs }),
@@ -235,7 +241,7 @@ export class Changes {
     if (typeof attr === 'string') return undefined;
     const type = typeOf(attr.mode);
     const xattrs = (): Version => versionOfXattrs(lower.xattrs(origin, attr) ?? NO_XATTRS);
-    return { attr, type, xattrs, content: () => {
+    return { attr, type, origin, xattrs, content: () => {
       if (type === 'symlink') return versionOf(toBytes(lower.readlink(origin)));
       return type === 'file' ? knownOr(['EACCES', 'EIO'], () => this.world.versionOfLower(origin)) : undefined;
     } };
