@@ -3,7 +3,7 @@ import type { Overlay } from '../index.ts';
 import { manual } from './manual.ts';
 import { withSession, type SessionOption } from './options.ts';
 import { out } from './output.ts';
-import { fileName, treePath } from './path.ts';
+import { fileName, placesOf, treePath } from './path.ts';
 import { withTree } from './reading.ts';
 
 /** Bytes that are read and written at a time: a file of any size takes no more memory. */
@@ -19,8 +19,8 @@ export function cat(command: Command): void {
     ],
   });
   withSession(command).argument('<path>', 'relative to the working directory if that is below the root, else to the root; or absolute');
-  command.action((path: string, options: SessionOption) => withTree(options, (overlay) => {
-    copyOut(overlay, fileName(overlay.mountPoint, treePath(path, overlay.mountPoint)));
+  command.action((path: string, options: SessionOption) => withTree(options, (overlay, { header }) => {
+    copyOut(overlay, fileName(overlay.mountPoint, treePath(path, placesOf(header))));
   }));
 }
 

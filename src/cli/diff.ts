@@ -6,7 +6,7 @@ import { manual } from './manual.ts';
 import { withFormats, withSession, type SessionOption } from './options.ts';
 import { out } from './output.ts';
 import { isTerminal, paint } from './paint.ts';
-import { isChosen, nulRecord, treePath } from './path.ts';
+import { isChosen, nulRecord, placesOf, treePath } from './path.ts';
 import { withTree } from './reading.ts';
 import { diffStat } from './stat.ts';
 import { shownLine } from './text.ts';
@@ -36,8 +36,8 @@ export function diff(command: Command): void {
     .argument('[path...]', 'only these paths and what is below them')
     .option('--stat', 'lines added and removed, file by file');
   withFormats(command, { json: 'JSON Lines: the change, lines added and removed, and the diff', z: 'with --stat: records that end with NUL, names as they are' });
-  command.action((paths: readonly string[], options: Options) => withTree(options, (overlay, directory) => {
-    const before = beneath(directory), chosen = paths.map((path) => treePath(path, overlay.mountPoint));
+  command.action((paths: readonly string[], options: Options) => withTree(options, (overlay, { directory, header }) => {
+    const places = placesOf(header), before = beneath(directory), chosen = paths.map((path) => treePath(path, places));
     try {
       const found = differences(overlay, before, chosen);
       if (options.json === true) for (const difference of found) out.line(JSON.stringify(toJson(difference)));

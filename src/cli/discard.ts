@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
+import { glance } from '../index.ts';
 import { manual } from './manual.ts';
 import { withSession, type SessionOption } from './options.ts';
 import { say } from './output.ts';
-import { treePath } from './path.ts';
+import { placesOf, treePath } from './path.ts';
 import { withWriter } from './reading.ts';
+import { sessionToRead } from './session-directory.ts';
 
 /** `palimpsest discard`. */
 export function discard(command: Command): void {
@@ -17,10 +19,16 @@ export function discard(command: Command): void {
     ],
   });
   withSession(command).argument('[path...]', 'what to throw away, with all below it (default: everything)');
-  command.action((paths: readonly string[], options: SessionOption) => withWriter(options, 'main', (overlay) => {
-    const before = overlay.changes().length;
-    overlay.discard(paths.length === 0 ? {} : { paths: paths.map((path) => treePath(path, overlay.mountPoint)) });
-    const left = overlay.changes().length;
+  command.action(async (given: readonly string[], options: SessionOption) => {
+    const places = placesOf(glance(sessionToRead(options.session)).header);
+    const chosen = given.length === 0 ? {} : { paths: given.map((path) => treePath(path, places)) };
+    const made = await withWriter(options, 'main', { kind: 'discard', ...chosen }, (overlay) => {
+      const before = overlay.changes().length;
+      overlay.discard(chosen);
+      return { before, left: overlay.changes().length };
+    });
+    if ('asked' in made) return say('thrown away, by the process that has the session open');
+    const { before, left } = made.done;
     say(`${before - left} ${before - left === 1 ? 'change' : 'changes'} thrown away, ${left} left`);
-  }));
+  });
 }

@@ -5,7 +5,7 @@ import { manual } from './manual.ts';
 import { withFormats, withSession, type SessionOption } from './options.ts';
 import { out } from './output.ts';
 import { paint } from './paint.ts';
-import { fileName, nameField, nulRecord, treePath } from './path.ts';
+import { fileName, nameField, nulRecord, placesOf, treePath } from './path.ts';
 import { withTree } from './reading.ts';
 import { quoted } from './text.ts';
 
@@ -36,8 +36,8 @@ export function ls(command: Command): void {
     .argument('[path]', 'relative to the working directory if that is below the root, else to the root; or absolute')
     .option('-l, --long', 'mode, links, owner, size, time and name');
   withFormats(command, { json: 'JSON Lines: name, type, mode, size, …', z: 'names as they are, each ended by NUL' });
-  command.action((path: string | undefined, options: Options) => withTree(options, (overlay) => {
-    const entries = entriesOf(overlay, treePath(path ?? '.', overlay.mountPoint));
+  command.action((path: string | undefined, options: Options) => withTree(options, (overlay, { header }) => {
+    const entries = entriesOf(overlay, treePath(path ?? '.', placesOf(header)));
     if (options.json === true) for (const entry of entries) out.line(JSON.stringify(toJson(entry)));
     else if (options.z === true) for (const { name } of entries) out.write(nulRecord([], name));
     else print(entries, options.long === true);

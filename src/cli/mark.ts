@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { SOCKET_VARIABLE, type ControlRequest } from '../mount/control.ts';
 import { Misuse } from './failure.ts';
 import { manual } from './manual.ts';
 import { withFormats, withSession, type SessionOption } from './options.ts';
@@ -7,7 +8,7 @@ import { withWriter } from './reading.ts';
 
 interface Options extends SessionOption {
   readonly data?: string;
-  readonly actor: string;
+  readonly actor?: string;
   readonly json?: boolean;
 }
 
@@ -17,21 +18,31 @@ export function mark(command: Command): void {
     description: 'Names this point of the log, and prints the number of the event that does so.',
     examples: [
       ["palimpsest mark 'turn 3'", 'a turn of a conversation'],
+      ['palimpsest mark --actor reviewer review', 'inside of a run: what follows is the reviewer\'s doing'],
       [`palimpsest mark tests --data '{"passed":17}'`, 'with data of your own'],
     ],
   });
   withSession(command)
     .argument('<label>', 'any text')
     .option('--data <json>', 'kept with the mark')
-    .option('--actor <name>', 'who makes the mark', 'main');
+    .option('--actor <name>', 'who makes the mark; inside of a run: who acts from here on, for the shell that says so and all it starts');
   withFormats(command, { json: 'the number as a JSON object' });
-  command.action((label: string, options: Options) => {
+  command.action(async (label: string, options: Options) => {
     const data = options.data === undefined ? undefined : parsed(options.data);
-    return withWriter(options, options.actor, (overlay) => {
-      const seq = overlay.mark(label, data);
-      out.line(options.json === true ? JSON.stringify({ seq }) : String(seq));
-    });
+    const seq = await marked({ kind: 'mark', label, ...(data === undefined ? undefined : { data }), ...(options.actor && { actor: options.actor }) }, options);
+    out.line(options.json === true ? JSON.stringify({ seq }) : String(seq));
   });
+}
+
+/** Inside of a run, in its session, by the process that asks; else in the session asked for. */
+async function marked(request: ControlRequest & { kind: 'mark' }, options: Options): Promise<number> {
+  const socket = process.env[SOCKET_VARIABLE];
+  if (options.session === undefined && socket !== undefined && socket !== '') {
+    const { askInside } = await import('../mount/ask.ts');
+    return askInside(socket, request);
+  }
+  const made = await withWriter(options, options.actor ?? 'main', request, (overlay) => overlay.mark(request.label, request.data));
+  return 'done' in made ? made.done : made.asked;
 }
 
 function parsed(text: string): unknown {

@@ -1,20 +1,37 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { pathToBytes } from '../index.ts';
+import { lowerOf, pathToBytes, type SessionGlance } from '../index.ts';
 import { Misuse } from './failure.ts';
 import { isBelow, workingDirectory } from './session-directory.ts';
 import { quoted } from './text.ts';
 
 /** Paths of the tree: as the command line names them, and as its output does. */
 
-/** A path below the root that an argument names: relative to the working directory if that is below `root`, else to `root`. */
-export function treePath(argument: string, root: string): string {
-  const here = workingDirectory();
-  const absolute = resolve(isBelow(here, root) ? here : root, argument);
-  for (const path of [absolute, withRealParent(absolute)]) {
-    if (path !== undefined && isBelow(path, root)) return path.slice(root === '/' ? 1 : root.length + 1);
+/** A directory beneath, and the path of the tree that it is: `''` where it is the only one. */
+export interface Place {
+  readonly directory: string;
+  readonly path: string;
+}
+
+/** The directories that a session is about; `/` where its lower was no directory. */
+export function placesOf(header: SessionGlance['header']): readonly [Place, ...Place[]] {
+  const lower = lowerOf(header);
+  if (lower === undefined) return [{ directory: '/', path: '' }];
+  if ('root' in lower) return [{ directory: lower.root, path: '' }];
+  if ('lower' in lower) return [{ directory: lower.lower[0] as string, path: '' }];
+  return Object.entries(lower.roots).map(([path, directory]) => ({ directory, path })) as [Place, ...Place[]];
+}
+
+/** A path of the tree that an argument names: relative to the working directory if that is below a place, else to the first. */
+export function treePath(argument: string, places: readonly [Place, ...Place[]]): string {
+  const here = workingDirectory(), isInside = places.some(({ directory }) => isBelow(here, directory));
+  const absolute = resolve(isInside ? here : places[0].directory, argument);
+  for (const found of [absolute, withRealParent(absolute)]) {
+    for (const { directory, path } of places) {
+      if (found !== undefined && isBelow(found, directory)) return join(path, found.slice(directory === '/' ? 1 : directory.length + 1)).replace(/^\.$/, '');
+    }
   }
-  throw new Misuse(`${quoted(argument)} lies outside ${quoted(root)}`);
+  throw new Misuse(`${quoted(argument)} lies outside ${places.map(({ directory }) => quoted(directory)).join(' and ')}`);
 }
 
 /** The same path by the real name of its directory, where it has one on the disk. */

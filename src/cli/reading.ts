@@ -1,4 +1,5 @@
-import { Overlay, SessionLog } from '../index.ts';
+import { glance, LockedSessionError, Overlay, SessionLog, type SessionGlance } from '../index.ts';
+import type { ControlRequest } from '../mount/control.ts';
 import type { SessionOption } from './options.ts';
 import { sessionToRead } from './session-directory.ts';
 
@@ -13,21 +14,35 @@ export async function withLog<T>(options: SessionOption, act: (log: SessionLog) 
 }
 
 /** Hands the session asked for to `act`, read-only; works beside its live writer. */
-export async function withTree<T>(options: SessionOption, act: (overlay: Overlay, directory: string) => T | Promise<T>): Promise<T> {
+export async function withTree<T>(options: SessionOption, act: (overlay: Overlay, session: SessionGlance) => T | Promise<T>): Promise<T> {
   const session = sessionToRead(options.session);
   const overlay = Overlay.openSync({ session, readOnly: true });
   try {
-    return await act(overlay, session);
+    return await act(overlay, glance(session));
   } finally {
     overlay.closeSync();
   }
 }
 
-/** Hands the session asked for to `act` for changing it. Throws an error that names the process which has it open. */
-export async function withWriter<T>(options: SessionOption, actor: string, act: (overlay: Overlay) => T | Promise<T>): Promise<T> {
-  const overlay = Overlay.openSync({ session: sessionToRead(options.session), actor });
+/**
+ * Changes the session asked for: by `act`, or where another process has it open, by asking that. Gives what `act` gave, or the
+ * number of the event that followed. Throws an error that names the process, where that does not listen.
+ */
+export async function withWriter<T>(
+  options: SessionOption, actor: string, request: ControlRequest, act: (overlay: Overlay) => T,
+): Promise<{ readonly done: T } | { readonly asked: number }> {
+  const session = sessionToRead(options.session);
+  let overlay: Overlay;
   try {
-    return await act(overlay);
+    overlay = Overlay.openSync({ session, actor });
+  } catch (error) {
+    if (!(error instanceof LockedSessionError)) throw error;
+    const { askWriter } = await import('../mount/ask.ts'), asked = await askWriter(session, request);
+    if (asked === undefined) throw error;
+    return { asked };
+  }
+  try {
+    return { done: act(overlay) };
   } finally {
     overlay.closeSync();
   }

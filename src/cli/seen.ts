@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { lowerOf, type ReadSetRow, type SessionLog } from '../index.ts';
+import type { ReadSetRow, SessionLog } from '../index.ts';
 import { manual } from './manual.ts';
 import { withFormats, withSession, type SessionOption } from './options.ts';
 import { out } from './output.ts';
 import { paint } from './paint.ts';
-import { isChosen, nameField, nulRecord, treePath } from './path.ts';
+import { isChosen, nameField, nulRecord, placesOf, treePath } from './path.ts';
 import { withLog } from './reading.ts';
 import { short } from './sentence.ts';
 import { quoted, visible } from './text.ts';
@@ -48,8 +48,7 @@ export function seen(command: Command): void {
 }
 
 function rowsOf(log: SessionLog, paths: readonly string[], actor: string | undefined): readonly Row[] {
-  const lower = lowerOf(log.header), root = lower === undefined ? '/' : 'root' in lower ? lower.root : lower.lower[0] as string;
-  const chosen = paths.map((path) => treePath(path, root)), rows: Row[] = [];
+  const places = placesOf(log.header), chosen = paths.map((path) => treePath(path, places)), rows: Row[] = [];
   for (const row of log.observations()) {
     if (row.observation.kind === 'unseen' || (actor !== undefined && row.actor !== actor) || !isChosen(row.path, chosen)) continue;
     rows.push(row as Row);

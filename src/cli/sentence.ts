@@ -11,7 +11,7 @@ const PAINT: Readonly<Record<Op, (text: string) => string>> = {
   rename: paint.cyan, delete: paint.red, chmod: paint.magenta, chown: paint.magenta, utimes: paint.magenta,
   setxattr: paint.magenta, removexattr: paint.magenta, discard: paint.red, undo: paint.red,
   run: paint.bold, exit: paint.bold, mark: paint.bold, refuse: paint.red, flag: paint.red, fork: paint.bold, merge: paint.bold,
-  commit: paint.bold, revert: paint.bold, seal: paint.dim,
+  commit: paint.bold, revert: paint.bold, rules: paint.bold, seal: paint.dim,
 };
 
 /** The names of all ops. */
@@ -72,6 +72,7 @@ function words(event: Event): string {
     case 'merge': return `${visible(event.session)} at ${event.seq}`;
     case 'commit': return visible(event.id) + note(`${event.changes} changes`);
     case 'revert': return visible(event.id);
+    case 'rules': return event.rules.map(({ effect, match, on }) => visible(effect) + ' ' + quoted(match) + note(on?.join(' '))).join(', ');
     case 'seal': return paint.dim(short(event.hash) ?? '');
     default: return unreachable(event);
   }

@@ -88,7 +88,8 @@ export function workingDirectory(): string {
 /** The directories that a session is about; none where its lower was no directory. */
 function rootsOf({ header }: SessionGlance): readonly string[] {
   const named = lowerOf(header);
-  return named === undefined ? [] : 'root' in named ? [named.root] : named.lower;
+  if (named === undefined) return [];
+  return 'root' in named ? [named.root] : 'lower' in named ? named.lower : Object.values(named.roots);
 }
 
 /** Whether `path` is `ancestor` or lies below it; both absolute. */

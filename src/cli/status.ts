@@ -38,7 +38,7 @@ export function status(command: Command): void {
     },
   });
   withFormats(withSession(command), { json: 'one JSON object', z: 'only the changes, as records that end with NUL, names as they are' });
-  command.action((options: Options) => withTree(options, (overlay, directory) => {
+  command.action((options: Options) => withTree(options, (overlay, { directory }) => {
     if (options.z === true) {
       for (const change of overlay.changes()) out.write(changeRecord(change));
       return;
