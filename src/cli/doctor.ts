@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Command } from 'commander';
+import type { Check } from '../mount/machine.ts';
 import { FAILED } from './failure.ts';
 import { manual } from './manual.ts';
 import { withFormats } from './options.ts';
@@ -8,15 +9,6 @@ import { out } from './output.ts';
 import { paint } from './paint.ts';
 import { stateDirectory } from './session-directory.ts';
 import { visible } from './text.ts';
-
-/** Something of this machine that something of this program needs. */
-interface Check {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly neededFor: string;
-  /** What to do where it is not there. */
-  readonly remedy: string;
-}
 
 /** `palimpsest doctor`. */
 export function doctor(command: Command): void {
@@ -29,8 +21,8 @@ export function doctor(command: Command): void {
     exit: '0 nothing is missing; 1 something is; 2 wrong use.',
   });
   withFormats(command, { json: 'JSON Lines' });
-  command.action((options: { json?: boolean }) => {
-    const checks = checksHere();
+  command.action(async (options: { json?: boolean }) => {
+    const { checkMachine } = await import('../mount/machine.ts'), checks = [...checksHere(), ...checkMachine()];
     if (options.json === true) for (const check of checks) out.line(JSON.stringify(check));
     else for (const check of checks) print(check);
     if (checks.some(({ ok }) => !ok)) process.exitCode = FAILED;
