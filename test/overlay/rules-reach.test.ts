@@ -184,7 +184,7 @@ describe('a session', () => {
     };
     expect(shows({ rules: HIDE })).toEqual(['pub']);
     expect(shows({})).toEqual(['pub']);
-    fs.rmSync(path.join(session, 'checkpoint'));
+    fs.rmSync(path.join(session, 'checkpoint'), { force: true });
     expect(shows({})).toEqual(['pub']);
     expect(shows({ rules: HIDE })).toEqual(['pub']);
     expect(shows({ rules: [{ match: 'tests/pub', effect: 'hide' }] })).toEqual(['hidden']);

@@ -108,7 +108,7 @@ describe('extended attributes of the overlay', () => {
     m = machine(root, { session });
     expect(told()).toEqual(expected);
     m.close();
-    fs.rmSync(path.join(session, 'checkpoint'));
+    fs.rmSync(path.join(session, 'checkpoint'), { force: true });
     m = machine(root, { session });
     expect(told()).toEqual(expected);
   });
