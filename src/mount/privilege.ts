@@ -43,7 +43,11 @@ export async function gainPrivilege(): Promise<void> {
   const outcome = await supervise({
     exited: endOf(again), kill: async (signal) => { again.kill(signal); }, stopped: () => isStopped(again.pid),
   });
-  if (!came) throw new MachineError('no user namespace can be made here: a container or a security module forbids it; try as root');
+  if (!came) {
+    throw new MachineError(process.getuid?.() === 0
+      ? 'root may not mount here: this is inside of a run of root, or in a container (which needs --privileged, or --cap-add SYS_ADMIN)'
+      : 'no user namespace can be made here: a container or a security module forbids it; try as root');
+  }
   endAs(outcome);
   process.exit();
 }

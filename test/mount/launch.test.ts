@@ -108,6 +108,18 @@ describe.runIf(CAN_MOUNT).each(['root', 'user'] as const)('a run as %s', (as) =>
     expect((await launcher.run(as, ['--no-network'], [process.execPath, '-e', listen])).out).toBe('there');
   });
 
+  it('runs inside a run of a user; inside one of root it is refused with the reason', async () => {
+    const inner = launcher.line('root', [], ['sh', '-c', 'cat file; echo inner >in; cat in']);
+    const { out, errors, status } = await launcher.run(as, [], inner);
+    if (as === 'user') {
+      // eslint-disable-next-line vitest/no-conditional-expect -- one case, two rightful ends
+      expect({ out, status }).toEqual({ out: 'of the lower\ninner\n', status: 0 });
+    } else {
+      // eslint-disable-next-line vitest/no-conditional-expect -- as above
+      expect({ errors: errors.trim().split('\n').at(-1), status }).toEqual({ errors: expect.stringContaining('inside of a run of root'), status: 125 });
+    }
+  });
+
   it('says that there is no such root', async () => {
     const { status, errors } = await launcher.run(as, ['--root', path.join(launcher.scratch, 'gone')], ['true']);
     expect(status).toBe(125);
