@@ -114,10 +114,18 @@ export function plant(root: string): void {
   for (const name of ['a', 'b', 'd/a', 'd/e/a', 'g/a', 's/a', 'big', 'd/e', 'd', 'g', 's', '']) fs.utimesSync(at(name), 1_000_000_000, 1_100_000_000);
 }
 
-/** What `program` gives in the directory `root`, step by step, and what the tree is then. Times from `since` (ns) on are `now`. */
-export function playReal(root: string, program: readonly Step[], since: bigint): { outcomes: unknown[]; census: unknown[] } {
+/** Without hard links: whether one may link what one does not own is a setting of the kernel, not a property of the file system. */
+export function fitsNobody({ op }: Step): boolean {
+  return op !== 'link' && op !== 'linkOpen';
+}
+
+/**
+ * What `program` gives in the directory `root`, step by step, and what the tree is then. Times from `since` (ns) on are `now`.
+ * `user`: who plays it, if not this process's own.
+ */
+export function playReal(root: string, program: readonly Step[], since: bigint, user?: number): { outcomes: unknown[]; census: unknown[] } {
   const { status, stdout, stderr, error } = spawnSync('python3', [ORACLE], {
-    input: JSON.stringify({ root, since: String(since), umask: 0o022, steps: program }), encoding: 'utf8', maxBuffer: 2 ** 28, timeout: PATIENCE_MS,
+    input: JSON.stringify({ root, since: String(since), umask: 0o022, ...(user === undefined ? {} : { user }), steps: program }), encoding: 'utf8', maxBuffer: 2 ** 28, timeout: PATIENCE_MS,
   });
   if (status !== 0) throw new Error(`the oracle failed in ${root}: ${error?.message ?? stderr}`);
   return JSON.parse(stdout) as { outcomes: unknown[]; census: unknown[] };

@@ -1,4 +1,4 @@
-"""Plays system calls on a real directory: reads {root, steps} as JSON, prints what each step gave and what the tree is then.
+"""Plays system calls on a real directory: reads {root, since, umask, user?, steps} as JSON, prints what each step gave and what the tree is then.
 
 The calls are those that node has no names for; what they give is what the overlay has to give (test/model/kernel.test.ts).
 """
@@ -159,6 +159,10 @@ def main():
     given = json.load(sys.stdin)
     world, outcomes = World(given['root']), []
     os.umask(given['umask'])
+    if 'user' in given:
+        os.setgroups([given['user']])
+        os.setresgid(*[given['user']] * 3)
+        os.setresuid(*[given['user']] * 3)
     for step in given['steps']:
         try:
             outcomes.append(world.play(step))
