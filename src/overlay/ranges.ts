@@ -67,7 +67,8 @@ export class Ranges {
     if (end > MAX_FILE_BYTES) throw new Refusal('EFBIG');
     const size = keeps ? before : Math.max(before, end), until = Math.min(end, size);
     if (what !== 0 && offset < until) this.zero(actor, { spot, at, unlinked }, { from: offset, to: until, size });
-    else if (size > before) this.files.resize(actor, spot, at, size, unlinked);
+    // Where nothing else changes, the times do.
+    else this.files.resize(actor, spot, at, size, unlinked);
   }
 
   /**
