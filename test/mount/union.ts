@@ -62,10 +62,20 @@ export function mountUnion(make: Make, lower: string, scratch: string, prefix: r
     make, path,
     session: make === 'palimpsest' ? session : undefined,
     unmount: () => {
-      if (make !== 'plain') run('umount', path);
+      if (make !== 'plain') takeDown(path);
       if (make === 'palimpsest') awaitEnd(session);
     },
   };
+}
+
+/** A look that is under way (the server's own, too) makes a mount busy for that moment. */
+function takeDown(path: string): void {
+  for (const until = Date.now() + 10_000; ;) {
+    const { status, stderr } = spawnSync('umount', [path], { encoding: 'utf8' });
+    if (status === 0) return;
+    if (Date.now() > until || !stderr.includes('busy')) throw new Error(stderr);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+  }
 }
 
 /** Waits for a session's server: it writes the end of the log after the mount is gone; its lock goes last. */
