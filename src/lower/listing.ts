@@ -52,8 +52,6 @@ export class Listing {
 
 /** Sorts entries by the bytes of their names, in place. UTF-16 order is byte order until surrogates come in. */
 export function sortEntries(entries: LowerEntry[]): LowerEntry[] {
-  // As libuv gives them they are.
-  if (entries.every(({ name }, at) => at === 0 || compareNames((entries[at - 1] as LowerEntry).name, name) < 0)) return entries;
   const plain = !entries.some((entry) => SURROGATE.test(entry.name));
   return entries.sort(plain ? (a, b) => (a.name < b.name ? -1 : 1) : (a, b) => compareNames(a.name, b.name));
 }

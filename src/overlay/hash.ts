@@ -1,5 +1,5 @@
 import { createHash, hash as hashOnce } from 'node:crypto';
-import { typeBits } from '../core/attr.ts';
+import { typeBits, type NodeType } from '../core/attr.ts';
 import { toBytes } from '../core/path.ts';
 import type { Version } from '../core/version.ts';
 import type { LowerEntry, LowerFile } from '../lower/lower.ts';
@@ -39,12 +39,16 @@ export function versionOfFile(file: LowerFile): Version {
   }
 }
 
-/**
- * The version of a directory: of its sorted list, a line an entry: the first octal digits of its type bits, a space,
- * the name, NUL.
- */
+/** What begins an entry's line in a directory's version: the octal digits of its type bits, and a space. */
+const head = (type: NodeType): string => typeBits(type).toString(8) + ' ';
+const LINE_HEADS: Readonly<Record<NodeType, string>> = {
+  file: head('file'), directory: head('directory'), symlink: head('symlink'), fifo: head('fifo'), socket: head('socket'),
+  block: head('block'), character: head('character'),
+};
+
+/** The version of a directory: of its sorted list, a line an entry: type bits in octal, a space, the name, NUL. */
 export function versionOfList(sorted: readonly LowerEntry[]): Version {
   let text = '';
-  for (const entry of sorted) text += typeBits(entry.type).toString(8) + ' ' + entry.name + '\0';
-  return ('sha256:' + hashOnce('sha256', toBytes(text), 'hex')) as Version;
+  for (const { type, name } of sorted) text += LINE_HEADS[type] + name + '\0';
+  return ('sha256:' + hashOnce('sha256', text.isWellFormed() ? text : toBytes(text), 'hex')) as Version;
 }

@@ -1,11 +1,10 @@
 import { typeOf, type Attr } from '../core/attr.ts';
 import type { DiscardBody, Inode, LowerBase, MutationBody, UndoBody } from '../core/event.ts';
-import type { PathName, TreePath } from '../core/path.ts';
+import { compareNames, type PathName, type TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { find, nodeOf, type State } from '../core/state.ts';
-import { linkKey, Node, WHITEOUT } from '../core/tree.ts';
+import { linkKey, Node, WHITEOUT, type Entry } from '../core/tree.ts';
 import type { Version } from '../core/version.ts';
-import { sortEntries } from '../lower/listing.ts';
 import type { Lower, LowerEntry, LowerFile } from '../lower/lower.ts';
 import { baseRecord, inodeRecord, originOf, type Attributes } from './attributes.ts';
 import type { Contents } from './contents.ts';
@@ -134,12 +133,17 @@ export class World {
     const below = origin === undefined || node.opaque ? [] : this.shownThrough(origin);
     const { names } = node;
     if (names === undefined || names.size === 0) return below;
-    const entries: LowerEntry[] = below.filter((entry) => names.get(entry.name) === undefined);
-    names.forEach((entry, name) => {
-      const found = nodeOf(this.state, entry);
+    const entries: LowerEntry[] = [];
+    let at = 0;
+    for (const name of names.names()) {
+      const to = placeOf(name, below, at);
+      while (at < to) entries.push(below[at++] as LowerEntry);
+      if (below[at]?.name === name) at++;
+      const found = nodeOf(this.state, names.get(name) as Entry);
       if (found !== WHITEOUT) entries.push({ name, type: found.type });
-    });
-    return sortEntries(entries);
+    }
+    while (at < below.length) entries.push(below[at++] as LowerEntry);
+    return entries;
   }
 
   /** What an event has to tell of a lower file that it is the first to change; `undefined` where it is not. */
@@ -256,4 +260,15 @@ export function readThrough(file: LowerFile, size: number): Uint8Array {
 /** The open file as the look-up of its name would have found it. */
 export function spotOf(inode: OpenInode): Spot {
   return { path: inode.path, node: inode.node, origin: inode.origin, attr: inode.attr };
+}
+
+/** Where `name` is, or would be, among sorted entries, of which the first `from` come before it. */
+function placeOf(name: string, sorted: readonly LowerEntry[], from: number): number {
+  let low = from, high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (compareNames((sorted[middle] as LowerEntry).name, name) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
