@@ -6,7 +6,8 @@ import type { TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { codeOf, isGone } from './fault.ts';
 import { join, readEntries, sortEntries } from './listing.ts';
-import type { Absence, LowerEntry } from './lower.ts';
+import { vacancyByLooks } from './lower.ts';
+import type { Absence, LowerEntry, Vacancy } from './lower.ts';
 import { attrOf, EXACT, LOOK } from './stats.ts';
 import type { Opened, Walker } from './walker.ts';
 
@@ -41,6 +42,10 @@ export class CheckedWalker implements Walker {
   lstat(path: TreePath): Attr | Absence {
     const stats = this.steadily(path, (name) => lstatSync(name, LOOK));
     return stats === 'unwalkable' ? stats : stats === undefined ? 'absent' : attrOf(stats);
+  }
+
+  vacancy(path: TreePath): Attr | Vacancy | 'unwalkable' {
+    return vacancyByLooks(this, path);
   }
 
   readlink(path: TreePath): string {

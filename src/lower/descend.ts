@@ -9,7 +9,7 @@ import { codeOf, isGone } from './fault.ts';
 import { HeldDirectory, isSteadyFileSystem } from './held.ts';
 import type { HeldTree } from './held.ts';
 import { join } from './listing.ts';
-import type { Absence, LowerEntry } from './lower.ts';
+import type { Absence, LowerEntry, Vacancy } from './lower.ts';
 import type { DescriptorPool } from './pool.ts';
 import { attrOf, EXACT, LOOK } from './stats.ts';
 import type { Opened, Walker } from './walker.ts';
@@ -74,11 +74,14 @@ export class HeldWalker implements Walker, HeldTree {
     // A directory is asked for its attributes before and after its names.
     if (path === latest.path && latest.inPlace()) return attrOf(fstatSync(latest.fd, EXACT));
     const directory = this.enterAbove(path);
-    if (directory === undefined) return 'unwalkable';
-    const name = checkedName(path);
-    if (directory.recallsAbsence(name)) return 'absent';
-    const stats = lstatSync(join(directory.prefix, name), LOOK);
-    return stats === undefined ? 'absent' : attrOf(stats);
+    return directory === undefined ? 'unwalkable' : this.lookIn(directory, path);
+  }
+
+  vacancy(path: TreePath): Attr | Vacancy | 'unwalkable' {
+    const directory = path === '' ? undefined : this.enterAbove(path);
+    if (directory === undefined) return path === '' ? this.lstat(path) as Attr : 'unwalkable';
+    const attr = this.lookIn(directory, path);
+    return attr === 'absent' ? { kind: 'vacant', directory: attrOf(fstatSync(directory.fd, EXACT)) } : attr;
   }
 
   readlink(path: TreePath): string {
@@ -181,6 +184,13 @@ export class HeldWalker implements Walker, HeldTree {
     if (this.closed) throw new Refusal('EBADF', { reason: 'the lower is closed' });
     this.top.inPlace();
     return this.top;
+  }
+
+  private lookIn(directory: HeldDirectory, path: TreePath): Attr | 'absent' {
+    const name = checkedName(path);
+    if (directory.recallsAbsence(name)) return 'absent';
+    const stats = lstatSync(join(directory.prefix, name), LOOK);
+    return stats === undefined ? 'absent' : attrOf(stats);
   }
 
   /** The directory that holds the last name of `path`, as `enter` gives it. */

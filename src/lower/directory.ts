@@ -7,7 +7,7 @@ import { CheckedWalker } from './checked.ts';
 import { DIRECTORY_FLAGS, HeldWalker } from './descend.ts';
 import { codeOf } from './fault.ts';
 import { DescriptorFile, readWhole } from './file.ts';
-import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, WholeFile, Xattrs } from './lower.ts';
+import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, Vacancy, WholeFile, Xattrs } from './lower.ts';
 import { DescriptorPool, processPool } from './pool.ts';
 import type { Walker } from './walker.ts';
 import { TreeWatch } from './watch.ts';
@@ -88,6 +88,14 @@ class DirectoryLower implements Lower {
   lstat(path: TreePath): Attr | Absence {
     try {
       return this.walker.lstat(path);
+    } catch (error) {
+      throw Refusal.of(error);
+    }
+  }
+
+  vacancy(path: TreePath): Attr | Vacancy | 'unwalkable' {
+    try {
+      return this.walker.vacancy(path);
     } catch (error) {
       throw Refusal.of(error);
     }

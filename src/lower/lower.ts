@@ -1,5 +1,5 @@
 import type { Attr, NodeType } from '../core/attr.ts';
-import type { TreePath } from '../core/path.ts';
+import { parentOf, type TreePath } from '../core/path.ts';
 
 /**
  * A read-only world beneath the overlay. A lower never follows a symlink, never leaves its root, never opens
@@ -14,6 +14,9 @@ export interface Lower {
 
   /** The entry itself, a final symlink not followed. */
   lstat(path: TreePath): Attr | Absence;
+
+  /** `lstat` for a call that may make the name: of an absent one it tells the directory that would hold it, as the look found it. */
+  vacancy(path: TreePath): Attr | Vacancy | 'unwalkable';
 
   /** The target of a symlink, escaped as names are. Throws EINVAL when it is none by now. */
   readlink(path: TreePath): string;
@@ -61,6 +64,20 @@ export type Absence = 'absent' | 'unwalkable';
 
 /** Extended attributes by name; the values in base64. */
 export type Xattrs = ReadonlyMap<string, string>;
+
+/** The name is absent. `kind` tells it from an `Attr`. */
+export interface Vacancy {
+  readonly kind: 'vacant';
+  readonly directory: Attr;
+}
+
+/** `vacancy` by two looks, where one cannot tell both. */
+export function vacancyByLooks(looking: Pick<Lower, 'lstat'>, path: TreePath): Attr | Vacancy | 'unwalkable' {
+  const attr = looking.lstat(path);
+  if (attr !== 'absent') return attr;
+  const directory = looking.lstat(parentOf(path));
+  return typeof directory === 'string' ? 'unwalkable' : { kind: 'vacant', directory };
+}
 
 export interface LowerEntry {
   readonly name: string;

@@ -7,7 +7,8 @@ import type { TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { isGone } from './fault.ts';
 import { sortEntries, typeOfDirent } from './listing.ts';
-import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, WholeFile, Xattrs } from './lower.ts';
+import { vacancyByLooks } from './lower.ts';
+import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, Vacancy, WholeFile, Xattrs } from './lower.ts';
 import { NO_XATTRS } from './xattrs.ts';
 import { attrOf } from './stats.ts';
 
@@ -89,6 +90,10 @@ class ShapedLower implements Lower {
     } catch (error) {
       throw Refusal.of(error);
     }
+  }
+
+  vacancy(path: TreePath): Attr | Vacancy | 'unwalkable' {
+    return vacancyByLooks(this, path);
   }
 
   readlink(path: TreePath): string {

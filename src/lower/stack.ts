@@ -4,7 +4,8 @@ import { parentOf } from '../core/path.ts';
 import type { TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { sortEntries } from './listing.ts';
-import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, WholeFile, Xattrs } from './lower.ts';
+import { vacancyByLooks } from './lower.ts';
+import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, Vacancy, WholeFile, Xattrs } from './lower.ts';
 import { NO_XATTRS } from './xattrs.ts';
 
 /**
@@ -32,6 +33,10 @@ class StackedLower implements Lower {
 
   lstat(path: TreePath): Attr | Absence {
     return this.find(path, (layer) => layer.lstat(path));
+  }
+
+  vacancy(path: TreePath): Attr | Vacancy | 'unwalkable' {
+    return vacancyByLooks(this, path);
   }
 
   readlink(path: TreePath): string {

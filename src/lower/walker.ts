@@ -1,6 +1,6 @@
 import type { Attr } from '../core/attr.ts';
 import type { TreePath } from '../core/path.ts';
-import type { Absence, LowerEntry } from './lower.ts';
+import type { Absence, LowerEntry, Vacancy } from './lower.ts';
 
 /**
  * How a directory lower gets at a path without ever leaving its root. Two ways: by directory descriptors
@@ -8,6 +8,7 @@ import type { Absence, LowerEntry } from './lower.ts';
  */
 export interface Walker {
   lstat(path: TreePath): Attr | Absence;
+  vacancy(path: TreePath): Attr | Vacancy | 'unwalkable';
   readlink(path: TreePath): string;
   list(path: TreePath): readonly LowerEntry[];
   /**

@@ -34,8 +34,9 @@ export class Attributes {
     return attr;
   }
 
-  ofNode(node: Node): Attr {
-    const below = needsLower(node) ? this.lowerAttr(node) : undefined;
+  /** `found`: what the lower has just said of the node's origin, where it is the same type of thing. */
+  ofNode(node: Node, found?: Attr): Attr {
+    const below = needsLower(node) ? found ?? this.lowerAttr(node) : undefined;
     const base = node.base;
     const ctime = node.ctime ?? below?.ctime ?? BigInt(base?.ctime ?? 0);
     const mtime = node.mtime ?? below?.mtime ?? BigInt(base?.mtime ?? 0);

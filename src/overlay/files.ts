@@ -287,7 +287,7 @@ export class Files {
     const { world } = this, { missing, at } = world.vacant(actor, look, MAKES, 'open');
     world.mutate(actor, {
       op: 'write', path: at.path, ...viaField(at), size: write.size, mode: world.newMode(missing.parent, S_IFREG | (mode & 0o7777)),
-      ino: world.state.nextIno, created: world.ownerIn(missing.parent), mtime: world.now(),
+      ino: world.state.nextIno, created: world.ownerIn(missing.parent, missing.parentBelow), mtime: world.now(),
     }, write);
     world.watchers.renamed(at.path);
   }

@@ -19,6 +19,8 @@ export interface Spot {
 export interface Missing {
   readonly path: TreePath;
   readonly parent: Spot | undefined;
+  /** What the lower says of that directory, where the look told it. */
+  readonly parentBelow?: Attr | undefined;
   /** Where the lower would have it: a name to look at before a whiteout is left out. */
   readonly origin: TreePath | undefined;
   /** Ended by a slash, or by `/.`: only a directory can be there. */

@@ -60,7 +60,7 @@ export class Walker {
     const rest = this.treePart(asked);
     if (rest === undefined) return this.walkFromOutside(asked, options);
     if (rest !== '' && !UNCLEAN.test(rest)) {
-      const quick = this.lookClean(rest as TreePath, options.follow);
+      const quick = this.lookClean(rest as TreePath, options);
       if (quick !== undefined) return quick;
     }
     return this.walk(rest, options);
@@ -171,7 +171,7 @@ export class Walker {
     return undefined;
   }
 
-  private lookClean(rest: TreePath, follow: boolean): Look | undefined {
+  private lookClean(rest: TreePath, options: LookOptions): Look | undefined {
     let node: Node = this.state.root, start = 0;
     if (!this.credentials.isRoot || this.gate?.hidesName(rest, undefined) !== undefined) return undefined;
     for (;;) {
@@ -180,16 +180,16 @@ export class Walker {
       if (name.length * 3 > NAME_MAX_BYTES && byteLength(name) > NAME_MAX_BYTES) throw new Refusal('ENAMETOOLONG');
       const entry: Entry | undefined = node.names?.get(name);
       if (entry === undefined) {
-        if (start === 0) return this.lookLower(node, rest, 0, rest, follow);
+        if (start === 0) return this.lookLower(node, rest, 0, rest, options);
         const origin = node.below(name);
         if (origin === undefined) return last ? this.missingIn(node, rest, start, undefined) : undefined;
-        return this.lookLower(node, rest, start, (origin + rest.slice(end)) as TreePath, follow);
+        return this.lookLower(node, rest, start, (origin + rest.slice(end)) as TreePath, options);
       }
       const next = nodeOf(this.state, entry);
       if (next === WHITEOUT) return last ? this.missingIn(node, rest, start, node.below(name)) : undefined;
       if (this.gate?.hidesNode(next) !== undefined) return undefined;
       if (last) {
-        if (follow && next.type === 'symlink') return undefined;
+        if (options.follow && next.type === 'symlink') return undefined;
         return { kind: 'spot', spot: { path: rest, node: next, origin: next.origin, attr: undefined }, via: undefined };
       }
       if (next.type !== 'directory') return undefined;
@@ -198,31 +198,32 @@ export class Walker {
     }
   }
 
-  private lookLower(node: Node, rest: TreePath, start: number, origin: TreePath, follow: boolean): Look | undefined {
+  private lookLower(node: Node, rest: TreePath, start: number, origin: TreePath, { follow, creates }: LookOptions): Look | undefined {
     if (rest.length - start > NAME_MAX_BYTES / 3) {
       for (const name of rest.slice(start).split('/')) if (byteLength(name) > NAME_MAX_BYTES) return undefined;
     }
     if (this.gate !== undefined && origin !== rest && this.gate.hidesName(origin, undefined) !== undefined) return undefined;
-    const attr = this.lower.lstat(origin);
+    const attr = creates === true ? this.lower.vacancy(origin) : this.lower.lstat(origin);
     if (attr === 'unwalkable') return undefined;
-    if (attr !== 'absent') {
+    if (attr !== 'absent' && !('kind' in attr)) {
       if (this.gate?.hidesFile(attr) !== undefined) return undefined;
       if (follow && (attr.mode & S_IFMT) === S_IFLNK) return undefined;
       return { kind: 'spot', spot: this.lowerSpot(rest, origin, attr), via: undefined };
     }
-    if (rest.indexOf('/', start) < 0) return this.missingIn(node, rest, start, undefined);
+    const below = attr === 'absent' ? undefined : attr.directory;
+    if (rest.indexOf('/', start) < 0) return this.missingIn(node, rest, start, undefined, below);
     const slash = rest.lastIndexOf('/'), parentOrigin = origin.slice(0, origin.lastIndexOf('/')) as TreePath;
     // That the name is absent means that the directory is there: what it is like is asked when somebody wants to know.
     return { kind: 'missing', via: undefined, missing: {
       path: rest, origin: undefined, directoryOnly: false,
-      parent: { path: rest.slice(0, slash) as TreePath, node: undefined, origin: parentOrigin, attr: undefined },
+      parent: { path: rest.slice(0, slash) as TreePath, node: undefined, origin: parentOrigin, attr: below },
     } };
   }
 
-  private missingIn(node: Node, rest: TreePath, start: number, origin: TreePath | undefined): Look {
+  private missingIn(node: Node, rest: TreePath, start: number, origin: TreePath | undefined, parentBelow?: Attr): Look {
     const path = rest.slice(0, Math.max(0, start - 1)) as TreePath;
     const parent: Spot = { path, node, origin: node.origin, attr: undefined };
-    return { kind: 'missing', missing: { path: rest, parent, origin, directoryOnly: false }, via: undefined };
+    return { kind: 'missing', missing: { path: rest, parent, parentBelow, origin, directoryOnly: false }, via: undefined };
   }
 
   /** A path that does not begin with a mount point may still lead there by `..`: names outside are taken literally. */

@@ -209,8 +209,9 @@ export class World {
   }
 
   /** Owner and group of what is named in `directory`: this process's, the group a setgid directory's. */
-  ownerIn(directory: Spot): { uid: number; gid: number } {
-    const { uid, gid } = this.credentials, attr = this.attributes.of(directory);
+  ownerIn(directory: Spot, below?: Attr): { uid: number; gid: number } {
+    const { uid, gid } = this.credentials, { node } = directory;
+    const attr = node === undefined ? this.attributes.of(directory) : this.attributes.ofNode(node, below);
     return { uid, gid: (attr.mode & 0o2000) === 0 ? gid : attr.gid };
   }
 
