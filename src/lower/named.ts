@@ -1,8 +1,9 @@
 import { typeBits, type Attr } from '../core/attr.ts';
 import { ROOT, type TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
+import { vacancyByLooks } from './lower.ts';
 import { sortEntries } from './listing.ts';
-import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, WholeFile, Xattrs } from './lower.ts';
+import type { Absence, Lower, LowerEntry, LowerFile, LowerStatFs, Vacancy, WholeFile, Xattrs } from './lower.ts';
 import { NO_XATTRS } from './xattrs.ts';
 
 /**
@@ -32,6 +33,10 @@ class NamedLowers implements Lower {
 
   lstat(path: TreePath): Attr | Absence {
     return this.within(path, this.attr, (lower, rest) => lower.lstat(rest));
+  }
+
+  vacancy(path: TreePath): Attr | Vacancy | 'unwalkable' {
+    return vacancyByLooks(this, path);
   }
 
   readlink(path: TreePath): string {
