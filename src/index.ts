@@ -10,6 +10,7 @@ export type { Event, EventBody, Op } from './core/event.ts';
 export { fold, projection } from './core/fold.ts';
 export { fromBytes as pathFromBytes, toBytes as pathToBytes } from './core/path.ts';
 export { count, initialStatistics, type Statistics } from './core/statistics.ts';
+export { summaryOf, type Incident, type ProcessCounts, type Summary } from './core/summary.ts';
 export { LOG_SCHEMA } from './core/schema.ts';
 export type { Observation, ReadSetRow } from './core/observation.ts';
 export type { Version } from './core/version.ts';

@@ -1,5 +1,4 @@
-import type { Change, Event } from '../index.ts';
-import { Overlay, SessionLog } from '../index.ts';
+import { Overlay, type Change, type Incident } from '../index.ts';
 import { say } from './output.ts';
 import { quoted } from './text.ts';
 
@@ -8,23 +7,23 @@ const LISTED = 20;
 
 /** Says on stderr what a run read, looked for in vain and changed. */
 export function tellRun(session: string, { from, to, faults }: { from: number; to: number; faults: readonly unknown[] }): void {
-  const read = new Set<string>(), missed = new Set<string>(), listed = new Set<string>(), flagged: Event[] = [];
-  for (const event of SessionLog.openSync(session).events({ from, to })) {
-    if (event.op === 'read') read.add(event.path);
-    else if (event.op === 'miss') missed.add(event.path);
-    else if (event.op === 'list') listed.add(event.path);
-    else if (event.op === 'flag' || event.op === 'refuse') flagged.push(event);
-  }
-  const overlay = Overlay.openSync({ session });
-  const changes = overlay.changes();
+  const overlay = Overlay.openSync({ session, readOnly: true });
+  const { read, missed, listed, flags, refusals } = overlay.summary({ from, to }), changes = overlay.changes();
   overlay.closeSync();
-  say(`palimpsest: read ${read.size} files, listed ${listed.size} directories, missed ${missed.size} names; ${changes.length} changes, ` +
-    `${flagged.length} flags and refusals`);
-  some('read', [...read]);
-  some('missed', [...missed]);
+  say(`palimpsest: read ${read.length} files, listed ${listed.length} directories, missed ${missed.length} names; ${changes.length} changes, ` +
+    `${flags.length} flags, ${refusals.length} refusals`);
+  some('read', read);
+  some('missed', missed);
   some('changed', changes.map((change: Change) => `${change.kind} ${change.path}`));
+  some('flagged', flags.map((incident) => told(incident)));
+  some('refused', refusals.map((incident) => told(incident)));
   say(`palimpsest: session ${quoted(session)}`);
   for (const fault of faults) say(`palimpsest: a fault of our own: ${fault instanceof Error ? fault.stack ?? fault.message : String(fault)}`);
+}
+
+function told({ call, path, outside, rule, programs }: Incident): string {
+  const by = programs.length === 0 ? '' : `, by ${programs.join(' and ')}`;
+  return `${path ?? outside ?? ''} (${call}${rule === undefined ? '' : `, rule ${rule}`}${by})`;
 }
 
 function some(word: string, names: readonly string[]): void {

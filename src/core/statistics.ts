@@ -47,7 +47,8 @@ export function count(statistics: Statistics, event: Event): void {
   for (const path of pathsOf(event)) countsOf(statistics.paths, path)[column]++;
 }
 
-function noCounts(): Counts {
+/** Nothing counted. */
+export function noCounts(): Counts {
   return { reads: 0, lists: 0, looks: 0, misses: 0, mutations: 0, refusals: 0, flags: 0 };
 }
 
@@ -61,7 +62,8 @@ function countsOf<K>(table: Map<K, Counts>, key: K): Counts {
   return counts;
 }
 
-function columnOf(event: Event): keyof Counts | undefined {
+/** As what an event counts; `undefined`: as none of these. */
+export function columnOf(event: Event): keyof Counts | undefined {
   switch (event.op) {
     case 'read': return 'reads';
     case 'list': return 'lists';

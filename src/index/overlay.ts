@@ -4,7 +4,8 @@ import type { Event, Op } from '../core/event.ts';
 import { observationOf, type Observation } from '../core/observation.ts';
 import { isWithin, type PathName, type TreePath } from '../core/path.ts';
 import type { Version } from '../core/version.ts';
-import { Changes, type Change } from '../overlay/changes.ts';
+import { summaryOf, type Summary } from '../core/summary.ts';
+import { Changes, type Change, type ChangeKind } from '../overlay/changes.ts';
 import { versionOfList } from '../overlay/hash.ts';
 import { Kernel } from '../overlay/kernel.ts';
 import { Namespace } from '../overlay/namespace.ts';
@@ -137,6 +138,16 @@ export class Overlay extends ActorView {
     for (const event of spokenEach('events', source)) {
       if (matches(event)) yield event as Extract<Event, { op: O }>;
     }
+  }
+
+  /**
+   * What was read, listed, looked at, missed, flagged and refused, by whom, in the events that `filter` asks for; and how many rows of
+   * `changes()` there are now, by kind.
+   */
+  summary(filter: EventFilter = {}): Summary & { readonly changes: Readonly<Partial<Record<ChangeKind, number>>> } {
+    const changes: Partial<Record<ChangeKind, number>> = {};
+    for (const { kind } of this.changes()) changes[kind] = (changes[kind] ?? 0) + 1;
+    return { ...summaryOf(this.events(filter)), rules: this.all.state.rules, changes };
   }
 
   /** New events as they are published, until the iteration is ended or the overlay closed. */

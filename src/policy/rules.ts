@@ -42,6 +42,7 @@ export class Rules implements PathRules {
   private readonly compiled: readonly Compiled[];
   private readonly root: Directory;
   private readonly directories = new Map<string, Directory>();
+  private last: { readonly path: TreePath; readonly ruling: Ruling | undefined };
 
   /** Throws TypeError naming the first rule that is malformed, and what about it. */
   constructor(rules: readonly Rule[]) {
@@ -52,17 +53,26 @@ export class Rules implements PathRules {
     // The root itself cannot be hidden: it has no name.
     const whole = compiled.filter(({ glob, effect }) => glob.glob === '**' && effect !== 'hide');
     this.root = { rules: whole, ruling: rulingOf(whole), open: compiled.filter((rule) => !whole.includes(rule)) };
+    this.last = { path: ROOT, ruling: this.root.ruling };
   }
 
   at(path: TreePath): Ruling | undefined {
-    const above = this.above(path);
-    if (path === ROOT || above.open.length === 0) return above.ruling;
-    for (const { glob } of above.open) if (glob.matches(path)) return this.directory(path).ruling;
-    return above.ruling;
+    // One call asks of one path several times.
+    if (path === this.last.path) return this.last.ruling;
+    const ruling = this.find(path);
+    this.last = { path, ruling };
+    return ruling;
   }
 
   reach(directory: TreePath): boolean {
     return this.directory(directory).open.length > 0;
+  }
+
+  private find(path: TreePath): Ruling | undefined {
+    const above = this.above(path);
+    if (path === ROOT || above.open.length === 0) return above.ruling;
+    for (const { glob } of above.open) if (glob.matches(path)) return this.directory(path).ruling;
+    return above.ruling;
   }
 
   private above(path: string): Directory {

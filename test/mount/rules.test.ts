@@ -43,7 +43,7 @@ describe.runIf(CAN_MOUNT)('rules on a mount (needs root and FUSE)', () => {
   }
 
   it('hides: not looked up, not listed, not made, not moved, not removed, in whatever way it is asked for', () => {
-    const { out } = run(`
+    const { out, summary } = run(`
       cat tests/hidden/a
       find . | sort
       ls -la tests | wc -l
@@ -79,6 +79,7 @@ describe.runIf(CAN_MOUNT)('rules on a mount (needs root and FUSE)', () => {
       'cat: /proc/self/fd/3/hidden/a: No such file or directory',
       '[] false',
     ]);
+    expect(summary).toMatch(/flagged tests\/hidden \(lookup, rule tests\/hidden\/\*\*, by cat/);
     const overlay = Overlay.openSync({ session, readOnly: true });
     expect(overlay.changes().map(({ kind, path: name }) => `${kind} ${name}`)).toEqual(['create src/soft', 'delete tests/pub']);
     overlay.closeSync();

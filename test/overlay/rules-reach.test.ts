@@ -207,3 +207,20 @@ describe('a session', () => {
     expect(fs.existsSync(session)).toBe(false);
   });
 });
+
+describe('a summary', () => {
+  it('tells what was seen, what rules said, and what is different now', () => {
+    const root = lowerWith(TREE), overlay = opened({ root, rules: [...HIDE, { match: 'src', on: ['write'], effect: 'deny' }] }), face = overlay.fs;
+    face.readFileSync(path.join(root, 'tests/pub'));
+    face.existsSync(path.join(root, 'tests/hidden/a'));
+    face.existsSync(path.join(root, 'nothing'));
+    expect(() => face.writeFileSync(path.join(root, 'src/main'), 'x')).toThrow(/EACCES/);
+    face.writeFileSync(path.join(root, 'new'), 'x');
+    face.unlinkSync(path.join(root, 'tests/pub'));
+    expect(overlay.summary()).toMatchObject({
+      read: ['tests/pub'], missed: ['nothing'], changes: { create: 1, delete: 1 }, rules: [{ match: 'tests/hidden/**' }, { match: 'src' }],
+      flags: [{ path: 'tests/hidden/a', rule: 'tests/hidden/**', count: 1 }], refusals: [{ path: 'src/main', rule: 'src', code: 'EACCES' }],
+    });
+    expect(overlay.summary({ op: 'miss' })).toMatchObject({ read: [], missed: ['nothing'] });
+  });
+});
