@@ -101,8 +101,9 @@ function sample(row: MountRow, name: MountedName, place: Place, { root, aside, s
   const pin = place === 'pinned' ? ['taskset', '-c', '0'] : [];
   try {
     if (row.run !== undefined) {
-      const ours = [process.execPath, program(), 'run', '--root', root, '--session', join(scratch, 'session'), '--', ...row.run];
-      return timed([...pin, ...(name === 'ours' ? ours : ['sh', '-ec', row.script])], root, aside);
+      const command = name === 'raw' ? ['sh', '-ec', row.script]
+        : [process.execPath, program(), 'run', '--root', root, '--session', join(scratch, 'session'), '--', ...row.run];
+      return timed([...pin, ...command], root, aside);
     }
     const union = mountUnion(MOUNTED[name], root, scratch, pin);
     try {

@@ -3,10 +3,14 @@ import os from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { measure, Trees, type Options } from '../bench/harness.ts';
+import { mountedTableOf } from '../bench/mounted-table.ts';
+import { measureMounted, type MountResult } from '../bench/mounted.ts';
 import { judged, median, type Figures } from '../bench/result.ts';
+import { MOUNT_ROWS } from '../bench/rows/mount.ts';
 import { ROWS } from '../bench/rows/rows.ts';
 import { SUBJECTS } from '../bench/subject.ts';
 import { tableOf } from '../bench/table.ts';
+import { lack } from './mount/union.ts';
 
 /** Enough for every row to do its work; the figures mean nothing. */
 const FILES = 30;
@@ -50,6 +54,32 @@ describe('the benchmark', () => {
       // And what raw changed, it took back: else its next round would do other work.
       expect(names(trees.of(shape, 'raw').root)).toEqual(names(twin.of(shape, 'lower').root));
     }
+  });
+});
+
+describe('the benchmark on mounts', () => {
+  const missing = lack('palimpsest');
+  // npm's row asks a registry; it is left to the benchmark.
+  it.each(MOUNT_ROWS.filter(({ name }) => name !== 'mount-npm').map((row) => [row.name, row] as const))('does the work of %s', (_, row) => {
+    if (missing !== undefined && process.env['CI'] !== 'true') return;
+    const result = measureMounted(row, 'free', { n: FILES, rounds: 1, scratch, only: undefined });
+    for (const [subject, { failure, millis }] of Object.entries(result.subjects)) {
+      expect([subject, failure]).toEqual([subject, undefined]);
+      expect(median(millis)).toBeGreaterThan(0);
+    }
+    expect(result.subjects.ours).toBeDefined();
+    expect(mountedTableOf([result])).toContain(row.work);
+  }, 60_000);
+
+  it('shows what ours is judged by', () => {
+    const result: MountResult = {
+      name: 'a', work: 'some work', kind: 'mount', place: 'pinned', limit: { free: 2, pinned: 1.1, of: 'fuse-overlayfs' },
+      subjects: { raw: { millis: [1] }, 'fuse-overlayfs': { millis: [10, 30, 20] }, ours: { millis: [20, 24] } },
+    };
+    expect(mountedTableOf([result]).split('\n')[2]).toMatch(/\| some work, pinned \| 1 ms \| +20 ms \(10–30\) \| 22 ms \(20–24\) \| +1\.10 ✓ \| +≤ 1\.1 \|/);
+    const start: MountResult = { ...result, limit: { free: 9, pinned: 20, of: 'ms over raw' } };
+    expect(mountedTableOf([start])).toContain('21 ms more than raw ✗');
+    expect(mountedTableOf([{ ...result, subjects: { ours: { millis: [], failure: 'wrong: x' } } }])).toContain('wrong');
   });
 });
 

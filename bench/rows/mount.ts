@@ -32,12 +32,14 @@ export const MOUNT_ROWS: readonly MountRow[] = [
     },
   },
   {
-    ...work, name: 'mount-npm', work: 'npm install of 150 packages, from its cache', script: `${npm('$ASIDE/cache')} --offline && ls node_modules | wc -l`,
+    ...work, name: 'mount-npm', work: 'npm install of 98 packages, from its cache', script: `${npm('$ASIDE/cache')} && ls node_modules | wc -l`,
     stage: (root, aside) => {
       fs.writeFileSync(join(root, 'package.json'), JSON.stringify({ private: true, dependencies: { memfs: '4.80.1', mocha: '10.8.2' } }));
       const warm = join(aside, 'warm');
       fs.cpSync(root, warm, { recursive: true });
-      execFileSync('sh', ['-ec', npm(join(aside, 'cache'))], { cwd: warm, stdio: 'ignore' });
+      // Twice: with a lock file npm asks for other things than without.
+      const install = npm(join(aside, 'cache'));
+      execFileSync('sh', ['-ec', `${install}; rm -r node_modules; ${install}`], { cwd: warm, stdio: 'ignore' });
       fs.copyFileSync(join(warm, 'package-lock.json'), join(root, 'package-lock.json'));
     },
   },
@@ -53,5 +55,5 @@ function sources(root: string, aside: string, n: number): void {
 }
 
 function npm(cache: string): string {
-  return `npm install --silent --no-audit --no-fund --ignore-scripts --cache "${cache}"`;
+  return `npm install --silent --no-audit --no-fund --ignore-scripts --prefer-offline --cache "${cache}"`;
 }
