@@ -37,7 +37,7 @@ export interface RunResult {
 export interface OverlayMount {
   /** Resolved when it is unmounted, by whomever. */
   readonly ended: Promise<void>;
-  /** Rejects with what umount(8) says where something is in use. */
+  /** Rejects with what umount(8) says where something is in use. Idempotent. */
   unmount(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -14,10 +14,11 @@ export const processes: Processes = { mount, run };
 async function mount(overlay: Mountable, mountPoint: string): Promise<OverlayMount> {
   const where = demandMountable(mountPoint, overlay.root), device = openDevice();
   const mounting = await mountServed(device, new LiveService(overlay, device), Promise.resolve(), { where, session: overlay.session });
-  const ended = endOf(mounting);
-  ended.catch(() => undefined);
+  const ended = endOf(mounting), is = { over: false };
+  const over = (): void => { is.over = true; };
+  ended.then(over, over);
   const unmount = async (): Promise<void> => {
-    await mounting.unmount();
+    if (!is.over) await mounting.unmount();
     await ended;
   };
   return { ended, unmount, [Symbol.asyncDispose]: unmount };

@@ -1,10 +1,11 @@
+import { fileURLToPath } from 'node:url';
 import type { NodeFs } from '../model/world.ts';
 
 type Name = string | Buffer | URL;
 
 /** The everyday acts of a program, in one of the styles that node offers for them. */
 export interface Face {
-  readonly name: 'sync' | 'callback' | 'promises' | 'descriptor' | 'streams';
+  readonly name: 'sync' | 'callback' | 'promises' | 'descriptor' | 'streams' | 'mount';
   read(path: Name): Promise<Buffer>;
   /** Makes the file where there is none; `mode` only counts then. */
   write(path: Name, data: string | Buffer, mode?: number): Promise<void>;
@@ -60,6 +61,42 @@ function seen(stats: StatsLike): Seen {
 export function facesOf(fs: NodeFs): Face[] {
   const sync = syncFace(fs), callback = callbackFace(fs), promises = promisesFace(fs);
   return [sync, callback, promises, descriptorFace(fs, sync), streamFace(fs, callback)];
+}
+
+/** What a process is asked to do that calls the real `node:fs` for us, and what it answers. */
+export interface Order {
+  readonly id: number;
+  readonly call: string;
+  readonly args: readonly unknown[];
+  readonly umask: number;
+}
+export interface Answer {
+  readonly id: number;
+  readonly result?: unknown;
+  readonly fault?: { readonly message: string; readonly code?: string };
+}
+
+/**
+ * The real `node:fs` of another process, on a mount of the overlay at `mount`, by the names that the others know. `order`
+ * has it called there: this process serves the mount, and must not wait for it.
+ */
+export function mountFace(root: string, mount: string, order: (call: string, args: readonly unknown[]) => Promise<unknown>): Face {
+  const at = (path: unknown): unknown => {
+    const plain = path instanceof URL ? fileURLToPath(path) : path, text = Buffer.isBuffer(plain) ? plain.toString('latin1') : String(plain);
+    if (text !== root && !text.startsWith(`${root}/`)) return plain;
+    const moved = mount + text.slice(root.length);
+    return Buffer.isBuffer(plain) ? Buffer.from(moved, 'latin1') : moved;
+  };
+  const one = <T>(call: keyof Face) => (path: Name, ...rest: unknown[]): Promise<T> => order(call, [at(path), ...rest]) as Promise<T>;
+  const two = (call: keyof Face) => (from: Name, to: Name): Promise<void> => order(call, [at(from), at(to)]) as Promise<void>;
+  return {
+    name: 'mount',
+    read: async (path) => Buffer.from(await one<Uint8Array>('read')(path)),
+    write: one('write'), append: one('append'), truncate: one('truncate'), list: one('list'), stat: one('stat'), lstat: one('lstat'),
+    readlink: one('readlink'), makeDirectory: one('makeDirectory'), removeFile: one('removeFile'), removeDirectory: one('removeDirectory'),
+    removeTree: one('removeTree'), chmod: one('chmod'), rename: two('rename'), link: two('link'), copy: two('copy'),
+    symlink: (target, path) => order('symlink', [target, at(path)]) as Promise<void>,
+  };
 }
 
 function syncFace(fs: NodeFs): Face {

@@ -1,10 +1,12 @@
+import { fork, type ChildProcess } from 'node:child_process';
 import nodeFs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { Overlay } from '../../src/index.ts';
+import { Overlay, type OverlayMount } from '../../src/index.ts';
 import type { NodeFs } from '../model/world.ts';
-import { facesOf } from './face.ts';
+import { lack } from '../mount/union.ts';
+import { facesOf, mountFace, type Answer, type Order } from './face.ts';
 import type { Face } from './face.ts';
 
 /** What a lower holds, by path: a file's content, a directory (`null`), a symlink, or a file with a mode. */
@@ -29,16 +31,46 @@ export interface Ground {
   changes(): string[];
 }
 
-const STYLES = ['sync', 'callback', 'promises', 'descriptor', 'streams'] as const;
+const missing = lack('palimpsest');
+/** As it is shipped: a mount is only to be had from there. */
+const BUNDLE = path.join(import.meta.dirname, '..', '..', 'dist', 'bundle', 'palimpsest.js');
+if (missing !== undefined && process.env['CI'] === 'true') throw new Error(`CI must be able to mount: ${missing}`);
+const STYLES: readonly Face['name'][] = [
+  'sync', 'callback', 'promises', 'descriptor', 'streams', ...(missing === undefined ? ['mount'] as const : []),
+];
+
+/** Cases about what leads out of the tree: on a mount the kernel walks paths, and outside is what it is everywhere. */
+const OUTSIDE = /^(?:15|21)\./;
 
 /** A case in every style of calling. The lower is checked to be untouched afterwards. */
 export function inEveryFace(title: string, tree: Tree, body: (ground: Ground) => Promise<void>): void {
-  it.each(STYLES)(`${title} (%s)`, (style) => onGround(tree, style, body));
+  it.each(STYLES.filter((style) => style !== 'mount' || !OUTSIDE.test(title)))(`${title} (%s)`, (style) => onGround(tree, style, body));
 }
 
 /** A case that names its calls itself. */
 export function once(title: string, tree: Tree, body: (ground: Ground) => Promise<void>): void {
   it.each([title])('%s', () => onGround(tree, 'sync', body));
+}
+
+let caller: ChildProcess | undefined;
+let orders = 0;
+
+/** Has the other process call its `node:fs`; it lives as long as this one. */
+async function ordered(call: string, args: readonly unknown[]): Promise<unknown> {
+  caller ??= fork(path.join(import.meta.dirname, 'caller.ts'), { execArgv: ['--import', 'tsx'], serialization: 'advanced' });
+  const child = caller, id = ++orders;
+  child.setMaxListeners(100);
+  const { result, fault } = await new Promise<Answer>((resolve) => {
+    const hear = (answer: Answer): void => {
+      if (answer.id !== id) return;
+      child.off('message', hear);
+      resolve(answer);
+    };
+    child.on('message', hear);
+    child.send({ id, call, args, umask: process.umask() } satisfies Order);
+  });
+  if (fault !== undefined) throw Object.assign(new Error(fault.message), fault);
+  return result;
 }
 
 async function onGround(tree: Tree, style: Face['name'], body: (ground: Ground) => Promise<void>): Promise<void> {
@@ -48,26 +80,40 @@ async function onGround(tree: Tree, style: Face['name'], body: (ground: Ground) 
   nodeFs.mkdirSync(outside);
   nodeFs.writeFileSync(path.join(outside, 'secret'), 'secret');
   plant(root, tree);
-  const open = (): Overlay => Overlay.openSync({ root, session, actor: 'ann' });
-  let overlay = open(), before = evidence(scratch);
+  const made = style === 'mount' ? (await import(BUNDLE) as { Overlay: typeof Overlay }).Overlay : Overlay;
+  const open = (): Overlay => made.openSync({ root, session, actor: 'ann' });
+  const mountPoint = path.join(scratch, 'mount');
+  const mount = async (): Promise<OverlayMount | undefined> => (style === 'mount' ? overlay.mount(mountPoint) : undefined);
+  if (style === 'mount') nodeFs.mkdirSync(mountPoint);
+  let overlay = open(), before = evidence(scratch), mounted = await mount();
+  const leave = async (): Promise<void> => {
+    await mounted?.unmount();
+    mounted = undefined;
+  };
   try {
     const ground = {
       get overlay() { return overlay; },
       get fs() { return overlay.fs; },
-      get face() { return facesOf(ground.fs).find(({ name }) => name === style) as Face; },
+      get face() {
+        return style === 'mount' ? mountFace(root, mountPoint, ordered) : facesOf(ground.fs).find(({ name }) => name === style) as Face;
+      },
       root, session, outside,
       at: (name: string) => (name === '' ? root : `${root}/${name}`),
       reopen: async () => {
+        await leave();
         await overlay.close();
         overlay = open();
+        mounted = await mount();
       },
       lowerChanged: () => { before = evidence(scratch); },
       changes: () => [...overlay.changes()].map((row) => [row.kind, row.path, ...('from' in row && row.from !== undefined ? [`from ${row.from}`] : [])].join(' ')),
     };
     await body(ground);
+    await leave();
     await overlay.close();
     expect(evidence(scratch), 'the lower and what lies beside it').toEqual(before);
   } finally {
+    await leave();
     await overlay.close();
     nodeFs.rmSync(scratch, { recursive: true, force: true });
   }
