@@ -82,7 +82,10 @@ export function initScript(options: SpaceOptions, around: Surroundings): string 
   ];
   const ringer = [
     `exec ${device}<&- ${life}<&-`,
-    `while IFS= read -r order <&${orders}; do [ -e ${quoted(`${first?.path ?? ''}/${options.bell}`)} ]; echo rung; done`,
+    // From inside the root: its path may come to lead elsewhere, when a directory above it is renamed.
+    `while IFS= read -r order <&${orders}; do`,
+    `[ -n "$in" ] || { cd ${quoted(first?.path ?? '/')} && in=yes; }`,
+    `[ -e ${quoted(`./${options.bell}`)} ]; echo rung; done`,
     `wait $!`,
   ];
   return `(\n${init.join('\n')}\n) &\n${ringer.join('\n')}\n`;

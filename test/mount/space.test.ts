@@ -62,6 +62,23 @@ describe.runIf(CAN_MOUNT)('the namespaces of a run (needs root and FUSE)', () =>
     }
   });
 
+  it('rings though the path of the root has come to lead elsewhere', async () => {
+    const space = await open({ a: '' });
+    try {
+      space.ring();
+      await expect.poll(() => names).toContain('.bell');
+      const before = names.length;
+      fs.renameSync(scratch, `${scratch}.moved`);
+      fs.mkdirSync(path.join(scratch, 'a'), { recursive: true });
+      space.ring();
+      await expect.poll(() => names.length).toBeGreaterThan(before);
+    } finally {
+      fs.rmSync(scratch, { recursive: true });
+      fs.renameSync(`${scratch}.moved`, scratch);
+      await space.end();
+    }
+  });
+
   it('runs several commands, and ends those that still run', async () => {
     const space = await open({ a: '' });
     const options = { cwd: '/', env: process.env, stdio: ['pipe', 'pipe', 'pipe'] } as const;
