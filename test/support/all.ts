@@ -34,8 +34,9 @@ const STEPS: readonly Step[] = [
   { name: 'unused', command: ['npm', 'run', '--silent', 'unused'] },
   {
     name: 'tests',
-    // One file after another: namespaces that a run makes keep another test's mount alive while they last.
-    command: [bin('vitest'), 'run', '--no-file-parallelism', '--reporter=default', '--reporter=json', `--outputFile.json=${vitestReport}`],
+    // One file after another: namespaces that a run makes keep another test's mount alive while they last. Once more, since real processes
+    // on a machine under load are sometimes late; a retry shows in the report.
+    command: [bin('vitest'), 'run', '--no-file-parallelism', '--retry=1', '--reporter=default', '--reporter=json', `--outputFile.json=${vitestReport}`],
     report: {
       file: vitestReport,
       read: (report) => ({
