@@ -22,12 +22,13 @@ import { Vault } from './vault.ts';
  *
  *     log.jsonl     the log            lock          who writes (lock.ts)
  *     blobs/        vault.ts           checkpoint    a cache of the folded state (checkpoint.ts)
+ *     control       a socket of whoever serves the session to others, while it does
  */
 export const LOG_NAME = 'log.jsonl';
 export const BLOBS_NAME = 'blobs';
 const CHECKPOINT_NAME = 'checkpoint';
 /** The names that a session gives to what it keeps. */
-export const OWN_NAMES = /^(lock|log\.jsonl|blobs|checkpoint)(\.|$)/;
+export const OWN_NAMES = /^(lock|log\.jsonl|blobs|checkpoint|control)(\.|$)/;
 /** Logs up to this size are checked line by line at each opening, which takes up to 50 ms; larger ones from their checkpoint on. */
 const CHECKED_WHOLE_BYTES = 8 * 1024 * 1024;
 

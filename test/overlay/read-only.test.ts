@@ -161,6 +161,8 @@ describe('removing a session', () => {
     const { session, overlay } = written();
     await overlay.close();
     fs.writeFileSync(path.join(session, 'log.jsonl'), 'nonsense');
+    // What a server that was killed has left there.
+    fs.writeFileSync(path.join(session, 'control'), '');
     removeSession(session);
     expect(fs.existsSync(session)).toBe(false);
     expect(() => removeSession(session)).toThrow(/no session is there/);
