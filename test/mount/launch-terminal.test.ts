@@ -5,7 +5,10 @@ import { CAN_MOUNT, descendants, Launcher } from './launcher.ts';
 /** Keys, as a terminal sends them. */
 const CTRL_C = '\u0003', CTRL_Z = '\u001A', CTRL_BACKSLASH = '\u001C';
 
-/** A terminal with something running in it: script(1) makes one and passes on what is typed. */
+/**
+ * A terminal with something running in it: script(1) makes one and passes on what is typed. Its shell becomes the command: one that
+ * waited, as dash does, would die of the keys itself.
+ */
 interface Terminal {
   type(keys: string): void;
   /** Resolved when this text has appeared since the last time. */
@@ -19,7 +22,7 @@ function quoted(line: readonly string[]): string {
 }
 
 function terminal(line: readonly string[], cwd: string): Terminal {
-  const child = spawn('script', ['-qec', quoted(line), '/dev/null'], { cwd, env: { ...process.env, TERM: 'dumb' }, stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn('script', ['-qec', `exec ${quoted(line)}`, '/dev/null'], { cwd, env: { ...process.env, TERM: 'dumb' }, stdio: ['pipe', 'pipe', 'inherit'] });
   let screen = '', from = 0;
   const waiting = new Set<() => void>();
   child.stdout.on('data', (chunk) => {
@@ -114,7 +117,7 @@ describe.runIf(CAN_MOUNT).each(['root', 'user'] as const)('a run in a terminal a
   });
 
   it('is not left waiting by a terminal that goes away', async () => {
-    const screen = spawn('script', ['-qec', quoted(run('echo ready; exec sleep 1000')), '/dev/null'], { cwd: launcher.root });
+    const screen = spawn('script', ['-qec', `exec ${quoted(run('echo ready; exec sleep 1000'))}`, '/dev/null'], { cwd: launcher.root });
     await new Promise((resolve) => screen.stdout.once('data', resolve));
     expect(descendants(screen.pid ?? 0, 'nothing').length).toBeGreaterThan(0);
     screen.kill('SIGKILL');
