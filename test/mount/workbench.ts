@@ -84,7 +84,7 @@ function scriptIn(cwd: string, [file, ...args]: readonly string[]): { status: nu
   return { status, output: status === 0 ? stdout : `${stdout}\n${stderr}` };
 }
 
-function compared({ own }: Work, tree: Record<string, string>): Record<string, string> {
-  if (own === undefined) return tree;
-  return Object.fromEntries(Object.entries(tree).map(([path, what]) => [path, own.test(path) ? what.replace(/ [0-9a-f]{64}$/, '') : what]));
+function compared({ own, chance }: Work, tree: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(tree).map(([path, what]) =>
+    [chance === undefined ? path : path.replace(chance, '*'), own?.test(path) === true ? what.replace(/ [0-9a-f]{64}$/, '') : what]));
 }

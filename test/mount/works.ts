@@ -30,10 +30,13 @@ export const STEADY: Readonly<Record<string, string>> = {
 };
 
 /** What git calls files that are not done, and where npm puts away what it replaces. */
-const GIT_CHANCE = /(?<=tmp_(?:obj|pack|idx|rev|graph|mtimes|bitmap)_)\w{6}|(?<=info\/(?:refs|packs)_)\w{6}|(?<=\.tmp-)\d+|(?<=index\.stash\.)\d+|(?<=\.git\/)t\w{6}$|(?<=\.merge_file_)\w{6}|(?<=gc\.pid)\w*/g;
+const GIT_CHANCE = /(?<=tmp_(?:obj|pack|idx|rev|graph|mtimes|bitmap)_)\w{6}|(?<=info\/(?:refs|packs)_)\w{6}|(?<=\.tmp-)\d+|(?<=index\.stash\.)\d+|(?<=\.git\/)t\w{6}$|(?<=\.merge_file_)\w{6}|(?<=gc\.pid)\w*|(?<=\/pack-)[0-9a-f]{40}/g;
 
-/** git's index holds inode numbers and times, a multi-pack index and a commit graph only digests. */
-const INDEX = /(?:^|\/)\.git\/(?:.*\/)?index$/;
+/**
+ * git's index holds inode numbers and times, a multi-pack index and a commit graph only digests. In which order objects lie in a pack,
+ * and so what it is called, depends on the order in which a directory lists other packs; what is in it, the works print.
+ */
+const INDEX = /(?:^|\/)\.git\/(?:.*\/)?(?:index|objects\/info\/packs|objects\/pack\/[^/]+)$/;
 
 export const WORKS: readonly Work[] = [
   {
@@ -47,6 +50,7 @@ export const WORKS: readonly Work[] = [
       git rebase -q main topic 2>/dev/null || git rebase -q - topic
       git log --format='%H %s' -4 && git status --porcelain
       git -c pack.threads=1 -c gc.auto=0 gc -q --prune=now && git fsck --full --strict --no-dangling && git count-objects -v | grep -v size
+      git cat-file --batch-all-objects --batch-check
       echo changed >>README.md && git stash -q && git stash pop -q && git diff --stat
       git rm -qr src && git status --porcelain | wc -l && git reset -q --hard && git clean -qfdx && git status --porcelain`,
   },
