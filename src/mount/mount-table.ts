@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 
 /** A line of a process's mount table. */
 export interface Mount {
+  /** Of the file system, as `major:minor`: the same wherever it is mounted. */
+  readonly device: string;
   readonly path: string;
   readonly type: string;
   readonly writable: boolean;
@@ -15,7 +17,7 @@ export function mountTable(process: number | 'self'): Mount[] {
     const fields = before.split(' '), options = (fields[5] ?? '').split(',');
     const system = (after.split(' ')[2] ?? '').split(',');
     return {
-      path: unescaped(fields[4] ?? ''), type: after.split(' ')[0] ?? '',
+      device: fields[2] ?? '', path: unescaped(fields[4] ?? ''), type: after.split(' ')[0] ?? '',
       writable: !options.includes('ro') && !system.includes('ro'),
     };
   });

@@ -1,8 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, readdirSync, statSync } from 'node:fs';
+import { closeSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Control } from './control.ts';
+import { Copies } from './copies.ts';
 import { MachineError, openDevice } from './device.ts';
 import type { Service, ServingOptions } from './orders.ts';
 import { Serving } from './serving.ts';
@@ -60,7 +61,9 @@ export async function mountServed(
   service.ringBy(ringer.pid ?? 0, () => ringer.stdin?.write('\n'));
   await service.order({ kind: 'processes', proc: '/proc' });
   const control = session === undefined ? undefined : await Control.ofSession(service, session);
+  const copies = new Copies(where);
   const ended = service.closed.finally(() => {
+    copies.close();
     control?.close();
     ringer.stdin?.end();
     closeSync(device);
@@ -69,11 +72,11 @@ export async function mountServed(
   return { ended, faults: service.faults, unmount: async () => call('umount', [where], []) };
 }
 
-/** The absolute path of a mount point: an empty directory, or the root itself. Throws `MachineError` for any other. */
+/** The real path of a mount point: an empty directory, or the root itself. Throws `MachineError` for any other. */
 export function demandMountable(mountPoint: string, root: string | undefined): string {
-  const where = resolve(mountPoint);
-  let names: readonly string[];
+  let where = resolve(mountPoint), names: readonly string[];
   try {
+    where = realpathSync(where);
     if (!statSync(where).isDirectory()) throw new MachineError(`the mount point ${where} is not a directory`);
     names = readdirSync(where);
   } catch (error) {
@@ -81,7 +84,7 @@ export function demandMountable(mountPoint: string, root: string | undefined): s
     const { code } = error as NodeJS.ErrnoException;
     throw new MachineError(code === 'ENOENT' ? `the mount point ${where} does not exist` : `the mount point ${where} cannot be read (${code})`);
   }
-  if (names.length > 0 && (root === undefined || where !== resolve(root))) throw new MachineError(`the mount point ${where} is not empty`);
+  if (names.length > 0 && (root === undefined || where !== realpathSync(root))) throw new MachineError(`the mount point ${where} is not empty`);
   return where;
 }
 
