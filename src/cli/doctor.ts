@@ -7,7 +7,7 @@ import { manual } from './manual.ts';
 import { withFormats } from './options.ts';
 import { out } from './output.ts';
 import { paint } from './paint.ts';
-import { stateDirectory } from './session-directory.ts';
+import { stateDirectory } from './state-directory.ts';
 import { visible } from './text.ts';
 
 /** `palimpsest doctor`. */

@@ -6,8 +6,15 @@ const args = process.argv.slice(2);
 if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
   process.stdout.write(version() + '\n');
 } else {
+  if (args[0] === 'run' || args[0] === 'shell') await startAhead();
   const { runCommand } = await import('./program.ts');
   process.exitCode = await runCommand(args, version());
+}
+
+/** What serves a run loads while this thread reads the command line. Without the privilege another process does all of it. */
+async function startAhead(): Promise<void> {
+  const [{ canMount }, thread] = await Promise.all([import('../mount/privilege.ts'), import('../mount/thread.ts')]);
+  if (canMount()) thread.startAhead();
 }
 
 function version(): string {

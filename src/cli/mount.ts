@@ -6,7 +6,7 @@ import { DONE, FAILED } from './failure.ts';
 import { manual } from './manual.ts';
 import { out, say } from './output.ts';
 import { addRuleFlags, ruleArguments, rulesOfFlags, type RuleFlags } from './rule-flags.ts';
-import { sessionToWrite } from './session-directory.ts';
+import { sessionToWrite } from './state-directory.ts';
 
 interface Flags extends RuleFlags {
   readonly root: string;

@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { lowerOf, pathToBytes, type SessionGlance } from '../index.ts';
 import { Misuse } from './failure.ts';
-import { isBelow, workingDirectory } from './session-directory.ts';
+import { isBelow, workingDirectory } from './state-directory.ts';
 import { quoted } from './text.ts';
 
 /** Paths of the tree: as the command line names them, and as its output does. */

@@ -4,7 +4,7 @@ import { Misuse, tellFailure } from './failure.ts';
 import { manual } from './manual.ts';
 import { rootsOf } from './roots.ts';
 import { addRuleFlags, rulesOfFlags, type RuleFlags } from './rule-flags.ts';
-import { newSessionDirectory } from './session-directory.ts';
+import { newSessionDirectory } from './state-directory.ts';
 
 /** Exit statuses of `run` and `shell` that are their own. */
 const TIMED_OUT = 124, OWN_FAILURE = 125;

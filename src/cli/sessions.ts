@@ -6,7 +6,8 @@ import { withFormats } from './options.ts';
 import { out, say } from './output.ts';
 import { paint } from './paint.ts';
 import { nulRecord } from './path.ts';
-import { sessionsIn, stateDirectory } from './session-directory.ts';
+import { sessionsIn } from './session-directory.ts';
+import { stateDirectory } from './state-directory.ts';
 import { quoted, visible } from './text.ts';
 
 interface Options {

@@ -1,8 +1,9 @@
 import { write } from 'node:fs';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { nanoid } from 'nanoid';
 import { DIRTY, RINGER, STOP } from './loop.ts';
 import type { Numbered, Order, Service, ServingOptions, Word } from './orders.ts';
+import { takeThread } from './thread.ts';
 
 /** With no requests coming, what is recorded is written this long after it happened. */
 const FLUSH_EVERY_MS = 50;
@@ -115,7 +116,7 @@ export class Serving implements Service {
 }
 
 function start(options: ServingOptions, hear: (word: Word) => void) {
-  const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: options });
+  const worker = takeThread();
   const until = (kind: 'open' | 'closed'): Promise<number> => new Promise((resolve, reject) => {
     worker.on('message', (word: Word) => {
       if (word.kind === kind) resolve(word.seq);
@@ -124,5 +125,7 @@ function start(options: ServingOptions, hear: (word: Word) => void) {
     worker.once('exit', () => reject(new Error('the serving thread ended before its time')));
   });
   worker.on('message', hear);
+  const first: ServingOptions = options;
+  worker.postMessage(first);
   return { worker, opened: until('open'), closed: until('closed') };
 }

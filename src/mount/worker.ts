@@ -1,4 +1,4 @@
-import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
+import { parentPort, receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
 import { Overlay } from '../index/overlay.ts';
 import { Refusal } from '../index/front-end.ts';
 import { Callers } from './callers.ts';
@@ -7,16 +7,18 @@ import { RINGER, serveBlocking } from './loop.ts';
 import type { Numbered, ServingOptions, Word } from './orders.ts';
 import { Server } from './server.ts';
 
-/** The thread that opens the session and serves it until it is unmounted. It reads its orders when the bell is rung. */
+/**
+ * The thread that opens the session and serves it until it is unmounted. Its options are the first message to
+ * it; it reads its orders when the bell is rung.
+ */
 
 const port = parentPort as MessagePort;
-const options = workerData as ServingOptions;
 
 function say(word: Word): void {
   port.postMessage(word);
 }
 
-function serve(): void {
+function serve(options: ServingOptions): void {
   const overlay = Overlay.openSync({ ...options.overlay, actor: options.actor });
   const { served } = overlay, callers = new Callers(options.actor);
   const server = new Server(served, callers, {
@@ -64,4 +66,4 @@ function refusalOf(error: unknown): { code: string; reason: string | undefined }
   throw error;
 }
 
-serve();
+port.once('message', serve);

@@ -9,7 +9,7 @@ import { afterAll } from 'vitest';
 const cache = resolve('.cache');
 mkdirSync(cache, { recursive: true });
 const directory = mkdtempSync(join(cache, 'cli-'));
-const bundle = await rolldown({ input: { palimpsest: 'src/cli/main.ts' }, platform: 'node', external: ['immer', 'nanoid', 'picomatch'] });
+const bundle = await rolldown({ input: { palimpsest: 'src/cli/main.ts', worker: 'src/mount/worker.ts' }, platform: 'node', external: ['immer', 'nanoid', 'picomatch'] });
 await bundle.write({ dir: directory, format: 'esm' });
 await bundle.close();
 const bin = join(directory, 'palimpsest.js');
