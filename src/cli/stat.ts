@@ -24,9 +24,9 @@ export function diffStat(found: readonly Difference[]): string[] {
   return [...lines, sum(found)];
 }
 
-function nameOf({ change: { path, from, kind, type } }: Difference): string {
+function nameOf({ path, from, type }: Difference): string {
   const slash = type === 'directory' ? '/' : '';
-  return kind === 'rename' && from !== undefined ? `${quoted(from + slash)} => ${quoted(path + slash)}` : quoted(path + slash);
+  return from !== undefined ? `${quoted(from + slash)} => ${quoted(path + slash)}` : quoted(path + slash);
 }
 
 /** The end of a name that is too long, as git does it. */
@@ -40,7 +40,7 @@ function bar({ added, removed }: Difference, most: number, width: number): strin
 }
 
 function sum(found: readonly Difference[]): string {
-  const paths = new Set(found.map(({ change }) => change.path)).size;
+  const paths = new Set(found.map(({ path }) => path)).size;
   const added = found.reduce((total, difference) => total + difference.added, 0);
   const removed = found.reduce((total, difference) => total + difference.removed, 0);
   return ` ${paths} path${paths === 1 ? '' : 's'} changed` +

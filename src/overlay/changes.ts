@@ -174,11 +174,12 @@ export class Changes {
       return;
     }
     if (after.type === 'directory' && node.opaque) this.replaced.set(node, natural as TreePath);
-    this.compareSame(path, node, below, after);
+    this.compareSame(path, node, below, after, inPlace);
   }
 
-  private compareSame(path: TreePath, node: Node, below: Side, after: Side): void {
-    const same = node.content.kind === 'lower' && node.type === 'file' && node.origin !== undefined;
+  private compareSame(path: TreePath, node: Node, below: Side, after: Side, inPlace: boolean): void {
+    // What has come here by a link from elsewhere has another lower file's content.
+    const same = inPlace && node.content.kind === 'lower' && node.type === 'file' && node.origin !== undefined;
     if (!same) {
       const was = below.content(), is = after.content();
       if (was !== is) return this.push({ path, kind: 'update' }, below, after);
