@@ -3,7 +3,7 @@ import { constants as system } from 'node:os';
 import { sameContent } from '../index/front-end.ts';
 import { dropPrivileges, type Exchange } from './exchange.ts';
 import type { Node } from './nodes.ts';
-import { FOPEN_KEEP_CACHE, WRITE_KILL_SUIDGID } from './wire.ts';
+import { FOPEN_KEEP_CACHE, storeNotice, WRITE_KILL_SUIDGID } from './wire.ts';
 
 const { EINVAL, ENOENT, ESTALE } = system.errno;
 
@@ -22,13 +22,22 @@ export class FileRequests {
     const caller = this.exchange.callers.of(request), flags = request.u32(0);
     this.exchange.looks.settle(request.thread, (held) => held === path);
     served.acting(caller);
-    const { fd, print } = served.open(path, flags & ~(constants.O_CREAT | constants.O_EXCL | constants.O_NOCTTY));
+    const { fd, print, bytes } = served.open(path, flags & ~(constants.O_CREAT | constants.O_EXCL | constants.O_NOCTTY));
+    const given = bytes !== undefined && this.give(node, bytes);
     this.exchange.hold(fd, node, caller);
     // What is the overlay's own has no print: only this connection changes it, unless the overlay is shared.
-    const keep = sameContent(node.pages, print) && (flags & constants.O_TRUNC) === 0 && (print !== undefined || !this.exchange.isShared);
+    const keep = given || sameContent(node.pages, print) && (flags & constants.O_TRUNC) === 0 && (print !== undefined || !this.exchange.isShared);
     node.pages = print;
     this.exchange.opened(fd, keep ? FOPEN_KEEP_CACHE : 0);
     return reply.done();
+  }
+
+  /**
+   * Bytes read at the opening go into the kernel's pages before it asks for them, which saves it a request for each small file.
+   * Only while nobody has it open, and so nobody waits for a page that this thread would have to bring; and only the first time.
+   */
+  private give(node: Node, bytes: Uint8Array): boolean {
+    return bytes.length > 0 && node.open.size === 0 && node.pages === undefined && this.exchange.push([storeNotice(node.id, bytes.length), bytes]);
   }
 
   /** A file without a name, by way of `/proc`. */

@@ -1,4 +1,4 @@
-import { readSync, writeSync } from 'node:fs';
+import { readSync, writeSync, writevSync } from 'node:fs';
 import type { Server } from './server.ts';
 
 /** Between two looks whether the device is mounted by now. */
@@ -63,6 +63,17 @@ export function send(device: number, buffer: Buffer, length: number): void {
   } catch (error) {
     // ENOENT: nobody waits for it any more. After ENODEV the next read says so too.
     if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENODEV') throw error;
+  }
+}
+
+/** Gives the kernel what it has not asked for. False where it does not want it: it has forgotten the file, or is out of memory. */
+export function push(device: number, parts: readonly Uint8Array[]): boolean {
+  try {
+    writevSync(device, parts);
+    return true;
+  } catch (error) {
+    if (['ENOENT', 'ENODEV', 'ENOMEM', 'EINVAL'].includes(codeOf(error) ?? '')) return false;
+    throw error;
   }
 }
 

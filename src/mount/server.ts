@@ -35,6 +35,8 @@ export interface ServerOptions {
   readonly ringer: () => number;
   readonly woken: () => void;
   readonly claimed: (claim: string, thread: number) => void;
+  /** Gives the kernel what it has not asked for, at once; whether it took it. */
+  readonly push?: (parts: readonly Uint8Array[]) => boolean;
   /** A bug, or a fault without a name: the request got EIO. */
   readonly failed: (error: unknown) => void;
 }
@@ -52,7 +54,8 @@ export class Server {
 
   constructor(served: Served, callers: Callers, options: ServerOptions) {
     this.options = options;
-    this.exchange = new Exchange({ served, callers, exact: options.exact, isShared: options.isShared, ringer: options.ringer });
+    this.exchange = new Exchange({ served, callers, exact: options.exact, isShared: options.isShared, ringer: options.ringer,
+      push: options.push ?? (() => false) });
     this.request = this.exchange.request;
     this.reply = this.exchange.reply;
     this.answers = this.table();

@@ -205,7 +205,7 @@ export class Reply {
   }
 }
 
-const NOTIFY_INVAL_INODE = 2, NOTIFY_INVAL_ENTRY = 3;
+const NOTIFY_INVAL_INODE = 2, NOTIFY_INVAL_ENTRY = 3, NOTIFY_STORE = 4;
 
 /** Tells the kernel to forget a node's attributes and pages. */
 export function inodeNotice(node: number): Uint8Array {
@@ -224,5 +224,15 @@ export function entryNotice(parent: number, name: string): Uint8Array {
   notice.writeBigUInt64LE(BigInt(parent), 16);
   notice.writeUInt32LE(bytes.length, 24);
   notice.set(bytes, 32);
+  return notice;
+}
+
+/** Gives the kernel the first `size` bytes of a file, which follow. */
+export function storeNotice(node: number, size: number): Uint8Array {
+  const notice = Buffer.alloc(REPLY_HEADER_BYTES + 24);
+  notice.writeUInt32LE(notice.length + size, 0);
+  notice.writeInt32LE(NOTIFY_STORE, 4);
+  notice.writeBigUInt64LE(BigInt(node), 16);
+  notice.writeUInt32LE(size, 32);
   return notice;
 }

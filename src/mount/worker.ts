@@ -3,7 +3,7 @@ import { Overlay } from '../index/overlay.ts';
 import { Refusal } from '../index/front-end.ts';
 import { Callers } from './callers.ts';
 import { Duties } from './duties.ts';
-import { RINGER, serveBlocking } from './loop.ts';
+import { push, RINGER, serveBlocking } from './loop.ts';
 import type { Numbered, ServingOptions, Word } from './orders.ts';
 import { Server } from './server.ts';
 
@@ -23,7 +23,7 @@ function serve(options: ServingOptions): void {
   const { served } = overlay, callers = new Callers(options.actor);
   const server = new Server(served, callers, {
     exact: options.exact, isShared: false, bell: options.bell, ringer: () => Atomics.load(options.shared, RINGER), woken: obeyAll,
-    claimed: (claim, thread) => callers.claim(claim, thread),
+    claimed: (claim, thread) => callers.claim(claim, thread), push: (parts) => push(options.device, parts),
     failed: (error) => say({ kind: 'failed', error }),
   });
   const duties = new Duties({ served, callers, actor: options.actor, lastSeq: () => overlay.head.seq,

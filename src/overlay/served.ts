@@ -42,6 +42,8 @@ export interface ServedFile {
   readonly fd: number;
   /** Of a lower file, as it was when opened: pages kept from an opening that found another are stale. */
   readonly print: Fingerprint | undefined;
+  /** All its bytes, where they were read as it was opened. */
+  readonly bytes?: Uint8Array | undefined;
 }
 
 /**
@@ -256,7 +258,7 @@ export class Served {
       this.slurped += bytes.length;
     }
     world.recorder.read(this.caller.actor, { path, via: undefined }, { version, print, size: print.size });
-    return { fd, print };
+    return { fd, print, bytes };
   }
 
   private tellOpened(path: TreePath, fd: number, print: Attr | undefined): void {
