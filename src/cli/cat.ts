@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Overlay } from '../index.ts';
+import { lookingAt } from './failure.ts';
 import { manual } from './manual.ts';
 import { withSession, type SessionOption } from './options.ts';
 import { out } from './output.ts';
@@ -20,7 +21,8 @@ export function cat(command: Command): void {
   });
   withSession(command).argument('<path>', 'relative to the working directory if that is below the root, else to the root; or absolute');
   command.action((path: string, options: SessionOption) => withTree(options, (overlay, { header }) => {
-    copyOut(overlay, fileName(overlay.mountPoint, treePath(path, placesOf(header))));
+    const name = fileName(overlay.mountPoint, treePath(path, placesOf(header)));
+    lookingAt(path, () => copyOut(overlay, name));
   }));
 }
 

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
-import { say } from './output.ts';
-import { ClosedPipe } from './output.ts';
-import { visible } from './text.ts';
+import { getSystemErrorMap } from 'node:util';
+import { ClosedPipe, say } from './output.ts';
+import { quoted, visible } from './text.ts';
 
 /** Exit statuses of every verb but `run` and `shell`. */
 export const DONE = 0;
@@ -13,6 +13,24 @@ export const WRONG_USE = 2;
 export class Misuse extends Error {
   override readonly name = 'Misuse';
 }
+
+/** Does `act`, which looks at what the user calls `name`; what the system says against that is said of it, in words. */
+export function lookingAt<T>(name: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    const { errno, code } = error as NodeJS.ErrnoException;
+    const words = errno === undefined ? undefined : OUR_WORDS.get(String(code)) ?? getSystemErrorMap().get(errno)?.[1];
+    if (words === undefined) throw error;
+    throw new Error(`${quoted(name)}: ${words}`, { cause: error });
+  }
+}
+
+/** Where node's words are about its own call. */
+const OUR_WORDS: ReadonlyMap<string, string> = new Map([
+  ['EISDIR', 'is a directory'],
+  ['EIO', 'its content was not kept, is damaged, or rests on a file of the directory beneath that has changed'],
+]);
 
 /** Tells the user of `error` on stderr, never with a stack, and gives the exit status it stands for. */
 export function tellFailure(error: unknown): number {

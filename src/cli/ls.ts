@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Stats } from 'node:fs';
 import { pathFromBytes, type Overlay } from '../index.ts';
+import { lookingAt } from './failure.ts';
 import { manual } from './manual.ts';
 import { withFormats, withSession, type SessionOption } from './options.ts';
 import { out } from './output.ts';
@@ -37,7 +38,7 @@ export function ls(command: Command): void {
     .option('-l, --long', 'mode, links, owner, size, time and name');
   withFormats(command, { json: 'JSON Lines: name, type, mode, size, …', z: 'names as they are, each ended by NUL' });
   command.action((path: string | undefined, options: Options) => withTree(options, (overlay, { header }) => {
-    const entries = entriesOf(overlay, treePath(path ?? '.', placesOf(header)));
+    const named = treePath(path ?? '.', placesOf(header)), entries = lookingAt(path ?? '.', () => entriesOf(overlay, named));
     if (options.json === true) for (const entry of entries) out.line(JSON.stringify(toJson(entry)));
     else if (options.z === true) for (const { name } of entries) out.write(nulRecord([], name));
     else print(entries, options.long === true);
@@ -46,7 +47,8 @@ export function ls(command: Command): void {
 
 function entriesOf(overlay: Overlay, path: string): readonly Entry[] {
   const { fs } = overlay, whole = fileName(overlay.mountPoint, path);
-  if (!fs.statSync(whole).isDirectory()) return [entryOf(overlay, whole, path)];
+  // A link that leads nowhere is listed itself, as any that leads to no directory.
+  if (fs.lstatSync(whole) && fs.statSync(whole, { throwIfNoEntry: false })?.isDirectory() !== true) return [entryOf(overlay, whole, path)];
   return fs.readdirSync(whole, { encoding: 'buffer' }).map((bytes) => {
     const name = pathFromBytes(bytes);
     return entryOf(overlay, fileName(overlay.mountPoint, path === '' ? name : `${path}/${name}`), name);

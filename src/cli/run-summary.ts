@@ -1,4 +1,4 @@
-import { Overlay, type Change, type Incident } from '../index.ts';
+import { Overlay, summaryOf, type Change, type Incident } from '../index.ts';
 import { say } from './output.ts';
 import { quoted } from './text.ts';
 
@@ -8,7 +8,7 @@ const LISTED = 20;
 /** Says on stderr what a run read, looked for in vain and changed. */
 export function tellRun(session: string, { from, to, faults }: { from: number; to: number; faults: readonly unknown[] }): void {
   const overlay = Overlay.openSync({ session, readOnly: true });
-  const { read, missed, listed, flags, refusals } = overlay.summary({ from, to }), changes = overlay.changes();
+  const { read, missed, listed, flags, refusals } = summaryOf(overlay.events({ from, to })), changes = overlay.changes();
   overlay.closeSync();
   say(`palimpsest: read ${read.length} files, listed ${listed.length} directories, missed ${missed.length} names; ${changes.length} changes, ` +
     `${flags.length} flags, ${refusals.length} refusals`);

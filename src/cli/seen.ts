@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import type { ReadSetRow, SessionLog } from '../index.ts';
+import { FAILED } from './failure.ts';
 import { manual } from './manual.ts';
 import { withFormats, withSession, type SessionOption } from './options.ts';
-import { out } from './output.ts';
+import { out, say } from './output.ts';
 import { paint } from './paint.ts';
 import { isChosen, nameField, nulRecord, placesOf, treePath } from './path.ts';
 import { withLog } from './reading.ts';
@@ -25,7 +26,8 @@ export function seen(command: Command): void {
   manual(command, {
     description: 'Prints who has seen what: for each actor and path whether it was present when the actor last met it, at which version, and at which ' +
       'event; or absent, which is what the actor looked for and did not find, or took away.\n\n' +
-      'Reading, listing, writing and renaming is seeing; a stat is not. Paths that an actor has not seen are no line.',
+      'Reading, listing, writing and renaming is seeing; a stat is not. Paths that an actor has not seen are no line; where nothing of a given path was ' +
+      'seen, that is said on standard error, and the exit status is 1.',
     examples: [
       ['palimpsest seen', 'everything that anybody has seen'],
       ['palimpsest seen src --actor agent-1', 'what one actor has seen of a directory'],
@@ -40,20 +42,27 @@ export function seen(command: Command): void {
     .option('--actor <name>', 'only what this actor has seen');
   withFormats(command, { json: 'JSON Lines', z: 'records that end with NUL, names as they are' });
   command.action((paths: readonly string[], options: Options) => withLog(options, (log) => {
-    const rows = rowsOf(log, paths, options.actor);
+    const { rows, unseen } = rowsOf(log, paths, options.actor);
     if (options.json === true) for (const row of rows) out.line(JSON.stringify(toJson(row)));
     else if (options.z === true) for (const row of rows) out.write(nulRecord([row.observation.kind, row.actor], row.path));
     else print(rows);
+    out.flush();
+    for (const path of unseen) {
+      say(`palimpsest: ${quoted(path)}: not seen${options.actor === undefined ? ' by anybody' : ` by ${visible(options.actor)}`}, and not looked for`);
+      process.exitCode = FAILED;
+    }
   }));
 }
 
-function rowsOf(log: SessionLog, paths: readonly string[], actor: string | undefined): readonly Row[] {
+/** Rows of the paths asked for, and those of the paths at and below which there is none. */
+function rowsOf(log: SessionLog, paths: readonly string[], actor: string | undefined): { rows: readonly Row[]; unseen: readonly string[] } {
   const places = placesOf(log.header), chosen = paths.map((path) => treePath(path, places)), rows: Row[] = [];
   for (const row of log.observations()) {
     if (row.observation.kind === 'unseen' || (actor !== undefined && row.actor !== actor) || !isChosen(row.path, chosen)) continue;
     rows.push(row as Row);
   }
-  return rows.sort((a, b) => a.actor === b.actor ? (a.path < b.path ? -1 : 1) : a.actor < b.actor ? -1 : 1);
+  rows.sort((a, b) => a.actor === b.actor ? (a.path < b.path ? -1 : 1) : a.actor < b.actor ? -1 : 1);
+  return { rows, unseen: paths.filter((_, at) => !rows.some(({ path }) => isChosen(path, [chosen[at] as string]))) };
 }
 
 function print(rows: readonly Row[]): void {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { count, glance, initialStatistics, type Change, type Overlay, type SessionGlance, type Statistics } from '../index.ts';
+import type { Change, Overlay, SessionGlance } from '../index.ts';
 import { changeJson, changeLine, changeRecord } from './change.ts';
-import { Incidents, incidentJson, incidentLine } from './incident.ts';
+import { incidentJson, incidentLine } from './incident.ts';
 import { manual } from './manual.ts';
 import { withFormats, withSession, type SessionOption } from './options.ts';
 import { out } from './output.ts';
@@ -16,8 +16,7 @@ interface Options extends SessionOption {
 
 interface Summary {
   readonly session: SessionGlance;
-  readonly statistics: Statistics;
-  readonly incidents: Incidents;
+  readonly totals: ReturnType<Overlay['totals']>;
   readonly changes: readonly Change[];
 }
 
@@ -38,39 +37,29 @@ export function status(command: Command): void {
     },
   });
   withFormats(withSession(command), { json: 'one JSON object', z: 'only the changes, as records that end with NUL, names as they are' });
-  command.action((options: Options) => withTree(options, (overlay, { directory }) => {
+  command.action((options: Options) => withTree(options, (overlay, session) => {
     if (options.z === true) {
       for (const change of overlay.changes()) out.write(changeRecord(change));
       return;
     }
-    const summary = summaryOf(overlay, directory);
+    const summary = { session, totals: overlay.totals(), changes: overlay.changes() };
     if (options.json === true) out.line(JSON.stringify(toJson(summary), undefined, 2));
     else print(summary);
   }));
 }
 
-function summaryOf(overlay: Overlay, directory: string): Summary {
-  const statistics = initialStatistics(), incidents = new Incidents();
-  for (const event of overlay.events()) {
-    count(statistics, event);
-    incidents.add(event);
-  }
-  return { session: glance(directory), statistics, incidents, changes: overlay.changes() };
-}
-
-function print({ session, statistics, incidents, changes }: Summary): void {
-  const { header, owner } = session, { total, events } = statistics;
+function print({ session, totals, changes }: Summary): void {
+  const { header, owner } = session, { total, events, flags, refusals } = totals;
   out.line(`${paint.bold('Session')}  ${quoted(session.directory)}${owner === undefined ? '' : paint.dim(` (open in process ${owner.pid})`)}`);
   out.line(`${paint.bold('Root')}     ${quoted(header.root)}`);
-  out.line(`${paint.bold('Events')}   ${counted(events, 'event')}${span(statistics)}`);
+  out.line(`${paint.bold('Events')}   ${counted(events, 'event')}${span(totals)}`);
   const counts = [
     counted(total.reads, 'read'), counted(total.lists, 'listing'), counted(total.looks, 'look'), counted(total.misses, 'miss', 'misses'),
     counted(total.mutations, 'mutation'), counted(total.refusals, 'refusal'), counted(total.flags, 'flag'),
   ];
   out.line(`         ${counts.join(', ')}`);
-  if (statistics.actors.size > 1) out.line(`${paint.bold('Actors')}   ${[...statistics.actors.keys()].map((actor) => visible(actor)).join(', ')}`);
+  if (totals.actors.size > 1) out.line(`${paint.bold('Actors')}   ${[...totals.actors.keys()].map((actor) => visible(actor)).join(', ')}`);
   section(changes.length === 0 ? 'No changes' : `Changes (${changes.length})`, changes.map((change) => changeLine(change)));
-  const flags = incidents.of('flag'), refusals = incidents.of('refuse');
   if (flags.length > 0) section(`Flagged (${total.flags})`, flags.map((incident) => incidentLine(incident)));
   if (refusals.length > 0) section(`Refused (${total.refusals})`, refusals.map((incident) => incidentLine(incident)));
 }
@@ -80,7 +69,7 @@ function section(heading: string, lines: readonly string[]): void {
   for (const line of lines) out.line('  ' + line);
 }
 
-function span({ first, last }: Statistics): string {
+function span({ first, last }: Summary['totals']): string {
   return first === undefined || last === undefined ? '' : paint.dim(`, ${first} to ${last}`);
 }
 
@@ -88,13 +77,12 @@ function counted(number: number, one: string, many = one + 's'): string {
   return `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
 }
 
-function toJson({ session, statistics, incidents, changes }: Summary): object {
-  const { header, directory, owner } = session, { events, first, last, total, ops, actors } = statistics;
+function toJson({ session, totals, changes }: Summary): object {
+  const { header, directory, owner } = session, { events, first, last, total, ops, actors, flags, refusals } = totals;
   return {
     session: header.session, directory, root: header.root, created: header.created, ...(header.parent && { parent: header.parent }),
     process: owner?.pid ?? null, events, first: first ?? null, last: last ?? null, total, ops: Object.fromEntries(ops),
     actors: Object.fromEntries(actors), changes: changes.map((change) => changeJson(change)),
-    flags: incidents.of('flag').map((incident) => incidentJson(incident)),
-    refusals: incidents.of('refuse').map((incident) => incidentJson(incident)),
+    flags: flags.map((incident) => incidentJson(incident)), refusals: refusals.map((incident) => incidentJson(incident)),
   };
 }

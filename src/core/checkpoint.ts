@@ -1,12 +1,14 @@
 import type { NodeType } from './attr.ts';
 import type { Content } from './content.ts';
-import type { LowerBase, RuleRecord } from './event.ts';
+import type { LowerBase, Op, RuleRecord } from './event.ts';
+import { incidentKey, type Incident } from './incident.ts';
 import { emptyExtents, overwrite, slices, truncateTo, type ExtentSource } from './extents.ts';
 import { Names } from './names.ts';
 import { observationsFromJson, observationsToJson } from './recollection.ts';
 import { Owner } from './owner.ts';
 import type { TreePath } from './path.ts';
 import type { State } from './state.ts';
+import type { Counts, Totals } from './statistics.ts';
 import { Node, Shared, WHITEOUT, type Entry } from './tree.ts';
 import { unreachable } from './unreachable.ts';
 import type { Version } from './version.ts';
@@ -17,7 +19,7 @@ import type { Version } from './version.ts';
  *
  * Paths may hold lone surrogates (bytes that are no UTF-8); JSON escapes those, so they survive the way to bytes and back.
  */
-const CHECKPOINT_VERSION = 3;
+const CHECKPOINT_VERSION = 4;
 
 /** A list and no object: a session has a node for each file it changed, and their keys would be half of the text. */
 type NodeJson = [
@@ -52,7 +54,13 @@ type SourceJson = 0 | number[] | [Version, number];
 
 interface StateJson {
   checkpoint: number; seq: number; nextIno: number; root: NodeJson; links: [string, NodeJson][]; bases: [string, LowerBase][];
-  marks: [string, number][]; rules: readonly RuleRecord[]; observations?: unknown;
+  marks: [string, number][]; rules: readonly RuleRecord[]; totals: TotalsJson; incidents: Incident[]; observations?: unknown;
+}
+
+type TotalsJson = Omit<Totals, 'ops' | 'actors'> & { ops: [Op, number][]; actors: [string, Counts][] };
+
+function totalsJson(totals: Totals): TotalsJson {
+  return { ...totals, ops: [...totals.ops], actors: [...totals.actors] };
 }
 
 /** The JSON text of a state without unpublished writes. */
@@ -62,7 +70,7 @@ export function encodeState(state: State): string {
   state.bases.forEach((base, path) => bases.push([path, base]));
   const json: StateJson = {
     checkpoint: CHECKPOINT_VERSION, seq: state.seq, nextIno: state.nextIno, root: nodeJson(state.root), links, bases,
-    marks: [...state.marks], rules: state.rules,
+    marks: [...state.marks], rules: state.rules, totals: totalsJson(state.totals), incidents: [...state.incidents.values()],
   };
   return `${JSON.stringify(json).slice(0, -1)},"observations":${observationsToJson(state.observations)}}`;
 }
@@ -76,7 +84,10 @@ export function decodeState(text: string): State | undefined {
     owner, seq: json.seq, nextIno: json.nextIno, root: nodeOf(owner, json.root),
     links: namesOf(owner, json.links, (node) => nodeOf(owner, node)),
     bases: namesOf(owner, json.bases, (base) => base),
-    marks: new Map(json.marks), rules: json.rules, observations: observationsFromJson(json.observations),
+    marks: new Map(json.marks), rules: json.rules,
+    totals: { ...json.totals, first: json.totals.first, last: json.totals.last, ops: new Map(json.totals.ops), actors: new Map(json.totals.actors) },
+    incidents: new Map(json.incidents.map((incident) => [incidentKey(incident), incident])),
+    observations: observationsFromJson(json.observations),
   };
 }
 

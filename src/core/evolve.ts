@@ -5,10 +5,12 @@ import type {
   SetxattrBody, TruncateBody, UtimesBody, WriteBody,
 } from './event.ts';
 import { emptyExtents, overwrite, truncateTo, type ExtentMap, type ExtentSource } from './extents.ts';
+import { noteIncident } from './incident.ts';
 import { Names } from './names.ts';
 import { observe } from './observation.ts';
 import { nameOf, parentOf, ROOT, type TreePath } from './path.ts';
 import { nodeOf, type State } from './state.ts';
+import { countTotal } from './statistics.ts';
 import { linkKey, newborn, Node, passThrough, Shared, takenOver, WHITEOUT, type Entry } from './tree.ts';
 import { unreachable } from './unreachable.ts';
 
@@ -22,6 +24,8 @@ import { unreachable } from './unreachable.ts';
 export function evolve(state: State, event: Event, held?: Content): Node | undefined {
   state.seq = event.seq;
   observe(state.observations, event);
+  countTotal(state.totals, event);
+  if (event.op === 'flag' || event.op === 'refuse') noteIncident(state.incidents, event);
   switch (event.op) {
     case 'read': case 'list': case 'stat': case 'readlink': case 'miss':
     case 'run': case 'exit': case 'refuse': case 'flag': case 'fork': case 'merge': case 'commit': case 'revert':

@@ -245,6 +245,8 @@ export interface Header {
   readonly root: string;
   /** Of several lowers side by side: the name and the real path of each. */
   readonly roots?: readonly NamedRoot[];
+  /** Of several lowers stacked: the real path of each, the first one wins. `root` is then all of them, joined by colons. */
+  readonly layers?: readonly string[];
   /** ISO 8601 with ms. */
   readonly created: string;
   /** Of a forked session: whose history it goes on, and from where. */
@@ -254,7 +256,7 @@ export interface Header {
 export const HEADER_TABLE = new Table({
   palimpsest: required({ ...COUNT, schema: { const: FORMAT_VERSION } }), session: required(STRING), root: required(STRING),
   roots: optional(records(record<NamedRoot>({ name: required(NAME), path: required(STRING) }))),
-  created: required(MOMENT),
+  layers: optional(STRINGS), created: required(MOMENT),
   parent: optional(record<NonNullable<Header['parent']>>({
     session: required(STRING), seq: required(COUNT), seal: required(STRING),
   })),

@@ -1,8 +1,10 @@
 import type { LowerBase, RuleRecord } from './event.ts';
+import type { Incident } from './incident.ts';
 import { Names } from './names.ts';
 import { initialObservations, type Observations } from './observation.ts';
 import { Owner } from './owner.ts';
 import { ROOT, type TreePath } from './path.ts';
+import { initialTotals, type Totals } from './statistics.ts';
 import { passThrough, Shared, WHITEOUT, type Entry, type Node } from './tree.ts';
 
 /** Inode numbers from here on are the overlay's own; no usual file system counts that far. */
@@ -24,6 +26,9 @@ export interface State {
   marks: Map<string, number>;
   /** The path rules that hold. */
   rules: readonly RuleRecord[];
+  totals: Totals;
+  /** Flags and refusals, by `incidentKey`. */
+  incidents: Map<string, Incident>;
 }
 
 /** Nothing has happened yet: all is as the lower has it. */
@@ -32,6 +37,7 @@ export function initialState(): State {
   return {
     owner, seq: 0, root: passThrough(owner, ROOT), links: new Names(owner), bases: new Names(owner),
     nextIno: FIRST_INO, observations: initialObservations(), marks: new Map(), rules: [],
+    totals: initialTotals(), incidents: new Map(),
   };
 }
 

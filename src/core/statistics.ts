@@ -2,8 +2,8 @@ import type { Event, Op } from './event.ts';
 import type { TreePath } from './path.ts';
 import { unreachable } from './unreachable.ts';
 
-/** How much of what happened: in all, by op, by actor and by path. A projection like any other. */
-export interface Statistics {
+/** How much of what happened: in all, by op and by actor. */
+export interface Totals {
   /** Events of any op. */
   events: number;
   /** ISO 8601; `undefined` while there is no event. */
@@ -12,6 +12,10 @@ export interface Statistics {
   total: Counts;
   ops: Map<Op, number>;
   actors: Map<string, Counts>;
+}
+
+/** The same, and by path. A projection like any other. */
+export interface Statistics extends Totals {
   /** A rename or link counts at both of its names. */
   paths: Map<TreePath, Counts>;
 }
@@ -29,22 +33,32 @@ export interface Counts {
 
 /** Nothing has happened. */
 export function initialStatistics(): Statistics {
-  return {
-    events: 0, first: undefined, last: undefined, total: noCounts(), ops: new Map(), actors: new Map(), paths: new Map(),
-  };
+  return { ...initialTotals(), paths: new Map() };
+}
+
+/** As `initialStatistics`. */
+export function initialTotals(): Totals {
+  return { events: 0, first: undefined, last: undefined, total: noCounts(), ops: new Map(), actors: new Map() };
 }
 
 /** Counts `event`; a `Reducer`. */
 export function count(statistics: Statistics, event: Event): void {
-  statistics.events++;
-  statistics.first ??= event.time;
-  statistics.last = event.time;
-  statistics.ops.set(event.op, (statistics.ops.get(event.op) ?? 0) + 1);
-  const column = columnOf(event);
+  const column = countTotal(statistics, event);
   if (column === undefined) return;
-  statistics.total[column]++;
-  countsOf(statistics.actors, event.actor)[column]++;
   for (const path of pathsOf(event)) countsOf(statistics.paths, path)[column]++;
+}
+
+/** As `count`; gives as what the event counts. */
+export function countTotal(totals: Totals, event: Event): keyof Counts | undefined {
+  totals.events++;
+  totals.first ??= event.time;
+  totals.last = event.time;
+  totals.ops.set(event.op, (totals.ops.get(event.op) ?? 0) + 1);
+  const column = columnOf(event);
+  if (column === undefined) return undefined;
+  totals.total[column]++;
+  countsOf(totals.actors, event.actor)[column]++;
+  return column;
 }
 
 /** Nothing counted. */

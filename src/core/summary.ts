@@ -1,4 +1,5 @@
 import type { Event, ProcessInfo, RuleRecord } from './event.ts';
+import { noteIncident, type Incident } from './incident.ts';
 import { compareNames, type TreePath } from './path.ts';
 import { columnOf, count, initialStatistics, noCounts, type Counts } from './statistics.ts';
 
@@ -37,26 +38,10 @@ export interface ProcessCounts extends Counts {
   readonly run?: number;
 }
 
-/** Flags, or refusals, that are the same but for their time and process. */
-export interface Incident {
-  readonly actor: string;
-  readonly call: string;
-  readonly path?: TreePath;
-  /** The absolute path outside the tree. */
-  readonly outside?: string;
-  readonly rule?: string;
-  readonly code?: string;
-  /** Names of the processes, where there were some. */
-  readonly programs: readonly string[];
-  readonly count: number;
-  /** The first one's sequence number. */
-  readonly seq: number;
-}
-
 /** Sums `events` up. */
 export function summaryOf(events: Iterable<Event>): Summary {
   const statistics = initialStatistics(), processes = new Processes();
-  const flags = new Incidents(), refusals = new Incidents();
+  const incidents = new Map<string, Incident>();
   const read = new Set<TreePath>(), listed = new Set<TreePath>(), looked = new Set<TreePath>(), missed = new Set<TreePath>();
   let from = 0, to = 0, rules: readonly RuleRecord[] = [];
   for (const event of events) {
@@ -69,17 +54,17 @@ export function summaryOf(events: Iterable<Event>): Summary {
       case 'list': listed.add(event.path); break;
       case 'stat': case 'readlink': looked.add(event.path); break;
       case 'miss': missed.add(event.path); break;
-      case 'flag': flags.add(event); break;
-      case 'refuse': refusals.add(event); break;
+      case 'flag': case 'refuse': noteIncident(incidents, event); break;
       case 'rules': rules = event.rules; break;
       default: break;
     }
   }
+  const told = (op: Incident['op']): Incident[] => [...incidents.values()].filter((each) => each.op === op);
   return {
     from, to, events: statistics.events, first: statistics.first, last: statistics.last, total: statistics.total,
     actors: Array.from(statistics.actors, ([actor, counts]) => ({ actor, ...counts })), processes: processes.list(),
     read: sorted(read), listed: sorted(listed), looked: sorted(looked), missed: sorted(missed),
-    flags: flags.list(), refusals: refusals.list(), rules,
+    flags: told('flag'), refusals: told('refuse'), rules,
   };
 }
 
@@ -105,31 +90,5 @@ class Processes {
   list(): ProcessCounts[] {
     return Array.from(this.found.values(), ({ process: { pid, name, parent }, run, counts }) =>
       ({ pid, name, ...(parent === undefined ? undefined : { parent }), ...(run === undefined ? undefined : { run }), ...counts }));
-  }
-}
-
-type Told = Extract<Event, { op: 'flag' | 'refuse' }>;
-
-class Incidents {
-  private readonly found = new Map<string, { first: Told; count: number; programs: Set<string> }>();
-
-  add(event: Told): void {
-    const { actor, call, path, rule } = event, refused = event.op === 'refuse' ? event : undefined;
-    const key = JSON.stringify([actor, call, path, rule, refused?.code, refused?.outside]);
-    let incident = this.found.get(key);
-    if (incident === undefined) this.found.set(key, incident = { first: event, count: 0, programs: new Set() });
-    incident.count++;
-    if (event.process !== undefined) incident.programs.add(event.process.name);
-  }
-
-  list(): Incident[] {
-    return Array.from(this.found.values(), ({ first, count: times, programs }) => {
-      const { actor, call, path, rule, seq } = first, refused = first.op === 'refuse' ? first : undefined;
-      return {
-        actor, call, ...(path === undefined ? undefined : { path }), ...(refused?.outside === undefined ? undefined : { outside: refused.outside }),
-        ...(rule === undefined ? undefined : { rule }), ...(refused === undefined ? undefined : { code: refused.code }),
-        programs: [...programs], count: times, seq,
-      };
-    });
   }
 }

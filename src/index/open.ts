@@ -64,11 +64,10 @@ function withLower(options: OverlayOptions): OverlayOptions {
 }
 
 /** The lower that a session's header names, as `Overlay.open` takes it; `undefined` where that was no directory. */
-export function lowerOf({ root, roots }: Pick<Header, 'root' | 'roots'>): NamedLower | undefined {
+export function lowerOf({ root, roots, layers }: Pick<Header, 'root' | 'roots' | 'layers'>): NamedLower | undefined {
   if (roots !== undefined) return { roots: Object.fromEntries(roots.map(({ name, path }) => [name, path])) };
-  if (root === '') return undefined;
-  // Of several directories the header has the paths, joined by colons, which a path may hold as well.
-  return existsSync(root) || !root.includes(':') ? { root } : { lower: root.split(':') };
+  if (layers !== undefined) return { lower: layers };
+  return root === '' ? undefined : { root };
 }
 
 function openLower(options: OverlayOptions): Lower {
@@ -95,7 +94,8 @@ function directoriesOf({ root, lower, roots }: OverlayOptions): readonly string[
 
 function openStore(options: OverlayOptions, lower: Lower, clock: Clock): Store {
   const roots = options.roots && Object.entries(options.roots).map(([name, path]) => ({ name, path: realpathSync.native(path) }));
-  const header: Header = { palimpsest: 1, session: nanoid(), root: lower.root, ...(roots && { roots }), created: clock.iso() };
+  const layers = Array.isArray(options.lower) && options.lower.length > 1 ? (options.lower as readonly string[]).map((path) => realpathSync.native(path)) : undefined;
+  const header: Header = { palimpsest: 1, session: nanoid(), root: lower.root, ...(roots && { roots }), ...(layers && { layers }), created: clock.iso() };
   const limits = options.limits ?? {};
   if (options.session === undefined) return createMemoryStore({ header, limits });
   const directory = resolve(options.session);

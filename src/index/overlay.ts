@@ -4,6 +4,8 @@ import type { Event, Op } from '../core/event.ts';
 import { observationOf, type Observation } from '../core/observation.ts';
 import { isWithin, type PathName, type TreePath } from '../core/path.ts';
 import type { Version } from '../core/version.ts';
+import type { Incident } from '../core/incident.ts';
+import type { Totals } from '../core/statistics.ts';
 import { summaryOf, type Summary } from '../core/summary.ts';
 import { Changes, type Change, type ChangeKind } from '../overlay/changes.ts';
 import { versionOfList } from '../overlay/hash.ts';
@@ -148,6 +150,17 @@ export class Overlay extends ActorView {
     const changes: Partial<Record<ChangeKind, number>> = {};
     for (const { kind } of this.changes()) changes[kind] = (changes[kind] ?? 0) + 1;
     return { ...summaryOf(this.events(filter)), rules: this.all.state.rules, changes };
+  }
+
+  /**
+   * How much happened in all, by op and by actor, with flags and refusals. From the state: it takes no longer for a longer log. The value is
+   * of this moment.
+   */
+  totals(): Totals & { readonly flags: readonly Incident[]; readonly refusals: readonly Incident[] } {
+    const { totals, incidents } = this.all.state, told = [...incidents.values()];
+    return {
+      ...structuredClone(totals), flags: told.filter(({ op }) => op === 'flag'), refusals: told.filter(({ op }) => op === 'refuse'),
+    };
   }
 
   /** New events as they are published, until the iteration is ended or the overlay closed. */

@@ -41,6 +41,9 @@ const BODIES: readonly Body[] = [
   { op: 'rename', path: p('b/link'), to: p('moved/link'), whiteout: true, mtime, lower: link },
   { op: 'delete', path: p('b/gone'), whiteout: true, mtime, lower: { ...lower, ino: 15 } },
   { op: 'mark', label: 'here' },
+  { op: 'refuse', call: 'open', code: 'EACCES', outside: '/etc/passwd' },
+  { op: 'flag', call: 'open', path: p('a/taken'), rule: 'a/**' },
+  { op: 'flag', call: 'open', path: p('a/taken'), rule: 'a/**' },
 ];
 
 function stateAfter(count: number): State {
@@ -61,7 +64,7 @@ describe('a checkpoint', () => {
 
   it('of another version is none', () => {
     const text = encodeState(stateAfter(3));
-    expect(decodeState(text.replace('"checkpoint":3', '"checkpoint":2'))).toBeUndefined();
-    expect(decodeState(text.replace('"checkpoint":3', '"checkpoint":4'))).toBeUndefined();
+    expect(decodeState(text.replace(/"checkpoint":\d+/, '"checkpoint":2'))).toBeUndefined();
+    expect(decodeState(text.replace(/"checkpoint":\d+/, '"checkpoint":99'))).toBeUndefined();
   });
 });

@@ -39,10 +39,10 @@ describe('a summary', () => {
         { ...sh, run: 12, ...none, looks: 1 },
       ],
       read: ['a', 'b'], listed: [''], looked: ['l'], missed: ['z'],
-      flags: [{ actor: 'main', call: 'lookup', path: 'h', rule: 'h', programs: ['cat', 'sh'], count: 2, seq: 8 }],
+      flags: [{ op: 'flag', actor: 'main', call: 'lookup', path: 'h', rule: 'h', programs: ['cat', 'sh'], count: 2, seq: 8 }],
       refusals: [
-        { actor: 'eve', call: 'open', outside: '/etc/passwd', code: 'EACCES', programs: [], count: 1, seq: 10 },
-        { actor: 'eve', call: 'open', path: 'd', code: 'EACCES', rule: 'd', programs: [], count: 1, seq: 11 },
+        { op: 'refuse', actor: 'eve', call: 'open', outside: '/etc/passwd', code: 'EACCES', programs: [], count: 1, seq: 10 },
+        { op: 'refuse', actor: 'eve', call: 'open', path: 'd', code: 'EACCES', rule: 'd', programs: [], count: 1, seq: 11 },
       ],
       rules: [{ match: 'h', effect: 'hide' }],
     });

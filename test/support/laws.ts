@@ -7,12 +7,14 @@ import { readSet } from '../../src/core/observation.ts';
 import { Owner } from '../../src/core/owner.ts';
 import { initialState, nodeOf } from '../../src/core/state.ts';
 import type { State } from '../../src/core/state.ts';
+import type { Totals } from '../../src/core/statistics.ts';
 import { Node, WHITEOUT } from '../../src/core/tree.ts';
 
 /** What `checkLaws` needs of an overlay. */
 export interface Lawful {
   events(): Iterable<Event>;
   readonly head: { readonly seq: number };
+  totals?(): Totals;
 }
 
 /**
@@ -30,7 +32,10 @@ export function checkLaws(overlay: Lawful): void {
     }
   }
   if (overlay.head.seq !== events.length) throw new Broken('head is the last event', `${overlay.head.seq} of ${events.length}`);
-  const whole = fold(initialState(), events);
+  const whole = fold(initialState(), events), totals = overlay.totals?.();
+  if (totals !== undefined && countsOf(totals) !== countsOf(whole.totals)) {
+    throw new Broken('the live totals are the replayed ones', `${countsOf(totals)}, not ${countsOf(whole.totals)}`);
+  }
   checkSplit(events, whole, events.length >> 1);
   checkSplit(events, whole, Math.max(0, events.length - 1));
 }
@@ -79,8 +84,12 @@ function pictureOf(state: State): string {
   for (const path of state.bases.names()) lines.push(`base ${path}: ${JSON.stringify(state.bases.get(path))}`);
   lines.push(SEEN);
   for (const row of readSet(state.observations)) lines.push(JSON.stringify(row));
-  lines.push(`next ${state.nextIno}`, JSON.stringify(state.rules));
+  lines.push(`next ${state.nextIno}`, JSON.stringify(state.rules), countsOf(state.totals), JSON.stringify([...state.incidents]));
   return lines.join('\n');
+}
+
+function countsOf({ events, first, last, total, ops, actors }: Totals): string {
+  return JSON.stringify([events, first, last, total, [...ops], [...actors]]);
 }
 
 const SEEN = '--- seen';
