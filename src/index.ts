@@ -1,6 +1,9 @@
 /** Palimpsest: a copy-on-write overlay over a directory, and the log of all that was seen and done through it. */
 export { Overlay, ActorView } from './index/overlay.ts';
 export type { EventFilter } from './index/filter.ts';
+export type { ExportOptions, Patch } from './index/exports.ts';
+export type { Difference } from './replay/difference.ts';
+export type { Omission } from './replay/omission.ts';
 export type { OverlayMount, RunOptions, RunResult } from './index/processes.ts';
 export type { OverlayOptions } from './index/options.ts';
 export { rulesOf, type Effect, type Rule } from './policy/rules.ts';

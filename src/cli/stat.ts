@@ -1,4 +1,4 @@
-import type { Difference } from './difference.ts';
+import type { Difference } from '../index.ts';
 import { paint } from './paint.ts';
 import { quoted } from './text.ts';
 

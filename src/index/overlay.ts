@@ -14,7 +14,9 @@ import { Namespace } from '../overlay/namespace.ts';
 import { createNodeFs, type NodeFs } from '../overlay/node/fs.ts';
 import { Served } from '../overlay/served.ts';
 import type { World } from '../overlay/world.ts';
+import type { Difference } from '../replay/difference.ts';
 import { closure } from './discard.ts';
+import { differencesBetween, patchOf, type ExportOptions, type Patch } from './exports.ts';
 import { checkKeys, eventMatcher, type EventFilter } from './filter.ts';
 import { followEvents } from './follow.ts';
 import { loadProcesses, type Mountable, type OverlayMount, type RunOptions, type RunResult } from './processes.ts';
@@ -211,6 +213,26 @@ export class Overlay extends ActorView {
       this.all.session.publish();
       return Changes.of(this.all);
     });
+  }
+
+  /**
+   * What is different from the lower, or from the tree that `since` is, file by file as git would show it, sorted by path. Each is made when
+   * it is asked for. To look at it is no observation.
+   */
+  *differences(options: ExportOptions & { readonly since?: Overlay } = {}): Generator<Difference> {
+    checkKeys('differences', options, ['since', 'paths', 'redact']);
+    const { since, paths, redact } = options, { all } = this;
+    const found = spoken('differences', () => differencesBetween(all, since?.all, { paths: paths?.map((path) => treePath(all, path)), redact }));
+    yield* spokenEach('differences', found);
+  }
+
+  /**
+   * The changes as a patch that `git apply` takes: with binary contents, modes, renames and symlinks, of a renamed directory each file. What
+   * git has no words for is in its `omitted`. All of it is held in memory: `differences()` gives it piece by piece.
+   */
+  patch(options: ExportOptions = {}): Patch {
+    checkKeys('patch', options, ['paths', 'redact']);
+    return spoken('patch', () => patchOf(this.differences(options)));
   }
 
   /**

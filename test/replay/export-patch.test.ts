@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { differencesOf, patchOf } from '../../src/cli/difference.ts';
 import { Overlay } from '../../src/index.ts';
 import { program } from '../model/arbitrary.ts';
 import { Player } from '../model/player.ts';
@@ -23,7 +22,7 @@ type Kept = Record<string, string>;
 
 const ENVIRONMENT = { ...process.env, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null', GIT_CEILING_DIRECTORIES: '/', LC_ALL: 'C' };
 
-describe('what diff prints', () => {
+describe('a patch', () => {
   let scratch: string;
   beforeAll(() => { scratch = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), 'palimpsest-apply-'))); });
   afterAll(() => fs.rmSync(scratch, { recursive: true, force: true }));
@@ -33,14 +32,7 @@ describe('what diff prints', () => {
     const copy = join(scratch, 'copy'), patch = join(scratch, 'patch');
     fs.rmSync(copy, { recursive: true, force: true });
     execFileSync('cp', ['-a', root, copy]);
-    const lower = Overlay.openSync({ root });
-    const bytes = [...differencesOf(overlay, lower, [])].flatMap((difference) => {
-      const found = patchOf(difference);
-      if (found === undefined) throw new Error(`no patch of ${difference.path}`);
-      return [Buffer.from(difference.notes.map((note) => `# ${note}\n`).join('')), found];
-    });
-    lower.closeSync();
-    fs.writeFileSync(patch, Buffer.concat(bytes));
+    fs.writeFileSync(patch, overlay.patch());
     // Where git keeps nothing of what changed there is nothing to apply.
     if (/^diff --git/m.test(fs.readFileSync(patch, 'latin1'))) git(copy, ['apply', '--whitespace=nowarn', patch]);
     return { there: keptIn(fs, copy), wanted: keptIn(overlay.fs as NodeFs, root) };
@@ -112,6 +104,81 @@ describe('what diff prints', () => {
 
   it('is taken by git apply, and makes of the lower what the overlay holds, for random programs', { timeout: 600_000 }, async () => {
     await fc.assert(fc.asyncProperty(program(STEPS).filter(({ user }) => user === undefined), play), { numRuns: RUNS, seed: SEED });
+  });
+
+  it('tells what git has no words for', () => {
+    const root = join(scratch, 'words'), at = (name: string): string => join(root, name);
+    fs.mkdirSync(at('dir'), { recursive: true });
+    fs.writeFileSync(at('dir/file'), 'file\n');
+    fs.writeFileSync(at('kept'), 'kept\n');
+    const overlay = Overlay.openSync({ root }), { fs: over } = overlay;
+    over.mkdirSync(at('empty'));
+    over.mkdirSync(at('full'));
+    over.writeFileSync(at('full/file'), '');
+    over.renameSync(at('dir'), at('moved'));
+    over.chmodSync(at('kept'), 0o640);
+    over.utimesSync(at('kept'), 5, 5);
+    over.linkSync(at('kept'), at('also'));
+    over.mkdirSync(at('.git'));
+    over.writeFileSync(at('.git/config'), 'not yours\n');
+    const { omitted } = overlay.patch();
+    expect(omitted.map(({ path, kind }) => `${path} ${kind}`)).toEqual([
+      '.git/config repository', 'also link', 'also mode', 'empty directory', 'kept mode', 'kept times',
+    ]);
+    expect(omitted.find(({ kind }) => kind === 'link')?.words).toBe('hard link also = kept');
+    const { there } = applied(root, overlay);
+    expect(Object.keys(there)).toEqual(['also', 'full/file', 'kept', 'moved/file']);
+    overlay.closeSync();
+  });
+
+  it('leaves out what is redacted, with its digests, and what a rule hides, without a word', () => {
+    const root = join(scratch, 'secret'), at = (name: string): string => join(root, name);
+    fs.mkdirSync(root);
+    for (const name of ['key', 'hidden', 'plain']) fs.writeFileSync(at(name), `${name}\n`);
+    const overlay = Overlay.openSync({ root, rules: [{ match: 'hidden', effect: 'hide' }] }), { fs: over } = overlay;
+    over.writeFileSync(at('key'), 'another\n');
+    over.writeFileSync(at('plain'), 'changed\n');
+    over.renameSync(at('key'), at('renamed'));
+    const patch = overlay.patch({ redact: ['key'] });
+    expect(patch.toString()).not.toMatch(/key|another|hidden/);
+    expect(patch.omitted).toMatchObject([{ path: 'renamed', kind: 'redacted' }]);
+    expect(patch.omitted[0]?.words).toMatch(/^rename of renamed, redacted: sha256:\w{64} → sha256:\w{64}$/);
+    expect(overlay.patch({ paths: ['nowhere'] }).length).toBe(0);
+    expect(overlay.patch({ paths: [at('renamed')] }).toString()).toMatch(/^rename from key$/m);
+    expect(() => overlay.patch({ redact: ['[a'] })).toThrow(/malformed glob/);
+    overlay.closeSync();
+  });
+
+  it('tells of a file beneath that has gone from under its changes, and of what may not be read', () => {
+    const root = join(scratch, 'gone'), at = (name: string): string => join(root, name);
+    fs.mkdirSync(root);
+    fs.writeFileSync(at('large'), Buffer.alloc(3 * 1024 * 1024, 'x'));
+    const overlay = Overlay.openSync({ root }), fd = overlay.fs.openSync(at('large'), 'r+');
+    overlay.fs.writeSync(fd, 'y', 0);
+    overlay.fs.closeSync(fd);
+    fs.writeFileSync(at('large'), 'other');
+    const patch = overlay.patch();
+    expect(patch.omitted).toMatchObject([{ path: 'large', kind: 'unreadable', words: expect.stringContaining('has changed beneath') as string }]);
+    expect(patch.length).toBe(0);
+    overlay.closeSync();
+  });
+
+  it('holds files of many megabytes piece by piece', { timeout: 120_000 }, () => {
+    const root = join(scratch, 'large'), at = (name: string): string => join(root, name);
+    fs.mkdirSync(root);
+    const bytes = Buffer.alloc(33 * 1024 * 1024 + 17);
+    for (let i = 0; i < bytes.length; i += 4096) bytes.writeUInt32LE(Math.imul(i, 0x9e3779b1) >>> 0, Math.min(i, bytes.length - 4));
+    fs.writeFileSync(at('changed'), bytes);
+    const overlay = Overlay.openSync({ root }), fd = overlay.fs.openSync(at('changed'), 'r+');
+    overlay.fs.writeSync(fd, 'somewhere in the middle', 20_000_000);
+    overlay.fs.closeSync(fd);
+    overlay.fs.writeFileSync(at('new'), bytes);
+    const { there, wanted } = applied(root, overlay);
+    expect(there).toEqual(wanted);
+    let most = 0;
+    for (const difference of overlay.differences()) for (const piece of difference.patch()) most = Math.max(most, piece.length);
+    expect(most).toBeLessThan(2 * 1024 * 1024);
+    overlay.closeSync();
   });
 });
 
