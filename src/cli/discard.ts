@@ -26,6 +26,9 @@ export function discard(command: Command): void {
       const before = overlay.changes().length;
       overlay.discard(chosen);
       return { before, left: overlay.changes().length };
+    }).catch((error: Error) => {
+      // The code in front of the words is for programs.
+      throw new Error(error.message.replace(/^E[A-Z]+: /, ''), { cause: error });
     });
     if ('asked' in made) return say('thrown away, by the process that has the session open');
     const { before, left } = made.done;

@@ -23,7 +23,7 @@ export function sessionToRead(given: string | undefined): string {
 export function namedSession(given: string): string {
   const directory = resolve(given), named = join(stateDirectory(), given);
   if (!isSession(directory) && isName(given) && isSession(named)) return named;
-  if (!isSession(directory)) throw new Error(`no session is at ${directory}`);
+  if (!isSession(directory)) throw new Error(`no session is at ${directory}${isName(given) ? `, and none in ${stateDirectory()} has this name` : ''}`);
   return directory;
 }
 
