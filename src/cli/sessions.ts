@@ -1,14 +1,15 @@
 import type { Command } from 'commander';
 import { basename } from 'node:path';
 import type { SessionGlance } from '../index.ts';
+import { tellFailure } from './failure.ts';
 import { manual } from './manual.ts';
 import { withFormats } from './options.ts';
-import { out, say } from './output.ts';
+import { out } from './output.ts';
 import { paint } from './paint.ts';
 import { nulRecord } from './path.ts';
 import { sessionsIn } from './session-directory.ts';
 import { stateDirectory } from './state-directory.ts';
-import { quoted, visible } from './text.ts';
+import { quoted } from './text.ts';
 
 interface Options {
   readonly json?: boolean;
@@ -19,7 +20,7 @@ interface Options {
 export function sessions(command: Command): void {
   manual(command, {
     description: 'Lists the sessions that are kept in the default place, newest first: name, when it was made, number of its last event, the directory it is ' +
-      'about, and which process has it open. Sessions whose logs do not begin as they should are named on standard error.',
+      'about, and which process has it open. Sessions that cannot be read are named on standard error, and the exit status is 1.',
     examples: [
       ['palimpsest sessions', 'all of them'],
       ['palimpsest sessions -z | xargs -0 palimpsest rm', 'remove them all'],
@@ -32,8 +33,8 @@ export function sessions(command: Command): void {
   command.action((options: Options) => {
     const found: SessionGlance[] = [];
     for (const each of sessionsIn(stateDirectory())) {
-      if (each instanceof Error) say(`palimpsest: ${visible(each.message)}`);
-      else found.push(each);
+      if (!(each instanceof Error)) found.push(each);
+      else process.exitCode = tellFailure(each);
     }
     found.sort((a, b) => a.header.created < b.header.created ? 1 : a.header.created > b.header.created ? -1 : b.modified - a.modified);
     if (options.json === true) for (const each of found) out.line(JSON.stringify(toJson(each)));

@@ -8,7 +8,7 @@ import { readHeader } from './header.ts';
 import { seqOf } from './line.ts';
 import { lockOwner, takeLock, type LockOwner } from './lock.ts';
 import { baseSeq } from './log.ts';
-import { LOG_NAME, OWN_NAMES } from './open.ts';
+import { LOG_NAME, nameDirectory, OWN_NAMES } from './open.ts';
 
 /** What can be told of a session directory without reading its log. Nothing is checked but the header. */
 export interface SessionGlance {
@@ -27,9 +27,17 @@ export interface SessionGlance {
 const TAIL_BYTES = 64 * 1024;
 const NEWLINE = 10;
 
-/** Looks at the session in `directory`. Throws `SessionError` where none is, `CorruptLogError` where its header is damaged. */
+/** Looks at the session in `directory`. Throws `SessionError` where none is that can be read, `CorruptLogError` where its header is damaged. */
 export function glance(directory: string): SessionGlance {
   const path = join(directory, LOG_NAME);
+  try {
+    return glanceAt(directory, path);
+  } catch (error) {
+    throw nameDirectory(error, directory);
+  }
+}
+
+function glanceAt(directory: string, path: string): SessionGlance {
   const fd = openLog(directory, path);
   try {
     const { size, mtimeMs } = fstatSync(fd), source = new DiskBytes(fd, size);
@@ -76,7 +84,7 @@ export function removeSession(directory: string): void {
     // The log last: until it is gone, what is left can be removed again.
     const own = readdirSync(directory).filter((name) => OWN_NAMES.test(name) && !/^lock(\.|$)/.test(name));
     for (const name of own.filter((each) => each !== LOG_NAME)) rmSync(join(directory, name), { recursive: true });
-    rmSync(join(directory, LOG_NAME));
+    rmSync(join(directory, LOG_NAME), { recursive: true });
   } finally {
     lock.release();
   }

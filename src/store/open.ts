@@ -115,7 +115,7 @@ function openParts(options: DirectoryStoreOptions, access: { writable: boolean; 
   const sink = openLog(directory, writable);
   let vault: Vault | undefined;
   try {
-    const { header, end } = readHeader(sink, directory, LOG_NAME);
+    const { header, end } = readHeader(sink, directory, join(directory, LOG_NAME));
     const expected = options.header?.root;
     if (expected !== undefined && header.root !== expected) {
       throw new SessionError('ERR_SESSION_ROOT', directory, `belongs to root ${header.root}, not ${expected}`);
@@ -220,12 +220,12 @@ function noSession(directory: string): SessionError {
 }
 
 const WORDS: Readonly<Record<string, string>> = {
-  EEXIST: 'is not a directory', ENOTDIR: 'is not a directory', EACCES: 'permission denied', EPERM: 'permission denied',
+  EEXIST: 'is not a directory', EISDIR: 'its log is a directory', ENOTDIR: 'is not a directory', EACCES: 'permission denied', EPERM: 'permission denied',
   EROFS: 'is on a read-only file system', ENOSPC: 'no space left for it', EDQUOT: 'quota exceeded',
 };
 
 /** A fault of the system while opening, as an error that says for which session. */
-function nameDirectory(error: unknown, directory: string): unknown {
+export function nameDirectory(error: unknown, directory: string): unknown {
   const isNamed = [SessionError, CorruptLogError, LockedSessionError].some((kind) => error instanceof kind);
   if (isNamed) return error;
   const { code } = Refusal.of(error);

@@ -196,7 +196,7 @@ export class Vault implements Blobs {
   /** Opens the packs behind those that are open. One that somebody removed counts as empty; its blobs are gone. */
   #openPacks(opened: (i: number) => void): void {
     let count = 0;
-    for (const name of readdirSync(this.#directory)) {
+    for (const name of existsSync(this.#directory) ? readdirSync(this.#directory) : []) {
       const digits = /^(\d{6})\.pack$/.exec(name)?.[1];
       if (digits !== undefined) count = Math.max(count, Number(digits) + 1);
     }
