@@ -58,7 +58,9 @@ Refused (1)
   });
 
   it('diff: what git takes, whole or in part, in figures, as JSON', () => {
-    expect(printed('diff')).toEqual(prints(`\
+    // How zlib deflates is its own affair.
+    const whole = printed('diff');
+    expect({ ...whole, stdout: whole.stdout.replaceAll(/^(literal \d+)\n.*$/gm, '$1\n…') }).toEqual(prints(`\
 diff --git a/README.md b/README.md
 old mode 100644
 new mode 100755
@@ -67,10 +69,10 @@ deleted file mode 100644
 index 8352675d67aed6625ece79af41c27fdb4ee2e867..0000000000000000000000000000000000000000
 GIT binary patch
 literal 0
-Hc$@<O00001
+…
 
 literal 3
-Kc\${NkWC8#H2LJ>B
+…
 
 diff --git a/notes.txt b/notes.txt
 new file mode 100644
@@ -88,7 +90,6 @@ index aef2224..842e368 100644
 @@ -1 +1 @@
 -export default 1;
 +export default 2;
-# renamed directory src/old → src/new
 diff --git a/src/old/a.js b/src/new/a.js
 similarity index 100%
 rename from src/old/a.js
@@ -111,20 +112,18 @@ index 0000000..d669de9
  data.bin                     | Bin 3 -> 0 bytes
  notes.txt                    |   2 ++
  src/index.js                 |   2 +-
- src/old/ => src/new/         |   0
  src/old/a.js => src/new/a.js |   0
  src/old/b.js => src/new/b.js |   0
  to notes                     |   1 +
- 8 paths changed, 4 insertions(+), 1 deletion(-)
+ 7 paths changed, 4 insertions(+), 1 deletion(-)
 `));
     expect(printed('diff', '--stat', '-z', 'src', 'data.bin')).toEqual(prints(
-      '-\t-\tdata.bin\0' + '1\t1\tsrc/index.js\0' + '0\t0\tsrc/new\0src/old\0' + '0\t0\tsrc/new/a.js\0src/old/a.js\0' + '0\t0\tsrc/new/b.js\0src/old/b.js\0'));
+      '-\t-\tdata.bin\0' + '1\t1\tsrc/index.js\0' + '0\t0\tsrc/new/a.js\0src/old/a.js\0' + '0\t0\tsrc/new/b.js\0src/old/b.js\0'));
     expect(lines(printed('diff', '--json', 'src/new', 'src/index.js').stdout)).toEqual([
       {
         path: 'src/index.js', kind: 'update', type: 'file', added: 1, removed: 1, diff: 'diff --git a/src/index.js b/src/index.js\n' +
           'index aef2224..842e368 100644\n--- a/src/index.js\n+++ b/src/index.js\n@@ -1 +1 @@\n-export default 1;\n+export default 2;\n',
       },
-      { path: 'src/new', kind: 'rename', type: 'directory', from: 'src/old', added: 0, removed: 0, notes: ['renamed directory src/old → src/new'], diff: '' },
       expect.objectContaining({ path: 'src/new/a.js', kind: 'rename', type: 'file', from: 'src/old/a.js' }),
       expect.objectContaining({ path: 'src/new/b.js', kind: 'rename', type: 'file', from: 'src/old/b.js' }),
     ]);
