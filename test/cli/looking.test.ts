@@ -118,7 +118,7 @@ index 0000000..d669de9
  7 paths changed, 4 insertions(+), 1 deletion(-)
 `));
     expect(printed('diff', '--stat', '-z', 'src', 'data.bin')).toEqual(prints(
-      '-\t-\tdata.bin\0' + '1\t1\tsrc/index.js\0' + '0\t0\tsrc/new/a.js\0src/old/a.js\0' + '0\t0\tsrc/new/b.js\0src/old/b.js\0'));
+      ['-\t-\tdata.bin', '1\t1\tsrc/index.js', '0\t0\tsrc/new/a.js', 'src/old/a.js', '0\t0\tsrc/new/b.js', 'src/old/b.js', ''].join('\0')));
     expect(lines(printed('diff', '--json', 'src/new', 'src/index.js').stdout)).toEqual([
       {
         path: 'src/index.js', kind: 'update', type: 'file', added: 1, removed: 1, diff: 'diff --git a/src/index.js b/src/index.js\n' +

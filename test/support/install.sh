@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that the tests need beside Node, where they are missing: strace (kills a process at each of
-# its system calls, and bears witness of what it looked at), git (makes and reads real checkouts), and what real work
+# its system calls, and bears witness of what it looked at), git (makes and reads real checkouts), shells (complete words), and what real work
 # is done with. Does nothing where all are there.
 set -eu
 missing=
@@ -15,6 +15,8 @@ make make
 vim vim
 sqlite3 sqlite3
 python3 python3
+zsh zsh
+fish fish
 PROGRAMS
 [ -e /usr/include/stdio.h ] || missing="$missing libc6-dev"
 # Debian's Python leaves out what a venv begins with.
