@@ -1,7 +1,7 @@
 /** Palimpsest: a copy-on-write overlay over a directory, and the log of all that was seen and done through it. */
 export { Overlay, ActorView } from './index/overlay.ts';
 export type { EventFilter } from './index/filter.ts';
-export type { ExportOptions, Patch } from './index/exports.ts';
+export type { ExportOptions, Exports, Patch } from './index/exports.ts';
 export type { Difference } from './replay/difference.ts';
 export type { Omission } from './replay/omission.ts';
 export type { OverlayMount, RunOptions, RunResult } from './index/processes.ts';
@@ -22,3 +22,4 @@ export { CorruptLogError, LockedSessionError, SessionError } from './store/fault
 export { lowerOf } from './index/open.ts';
 export { SessionLog, eventJson } from './index/session-log.ts';
 export { glance, removeSession, type SessionGlance } from './store/glance.ts';
+export { isParcel, packSession, unpackSession } from './store/parcel.ts';

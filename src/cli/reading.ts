@@ -1,26 +1,45 @@
-import { glance, LockedSessionError, Overlay, SessionLog, type SessionGlance } from '../index.ts';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { glance, isParcel, LockedSessionError, Overlay, SessionLog, unpackSession, type SessionGlance } from '../index.ts';
 import type { ControlRequest } from '../mount/control.ts';
 import type { SessionOption } from './options.ts';
 import { sessionToRead } from './session-directory.ts';
 
 /** Hands the log of the session asked for to `act`; works beside its live writer, and without its root. */
 export async function withLog<T>(options: SessionOption, act: (log: SessionLog) => T | Promise<T>): Promise<T> {
-  const log = SessionLog.openSync(sessionToRead(options.session));
-  try {
-    return await act(log);
-  } finally {
-    log.close();
-  }
+  return withDirectory(options, async (session) => {
+    const log = SessionLog.openSync(session);
+    try {
+      return await act(log);
+    } finally {
+      log.close();
+    }
+  });
 }
 
 /** Hands the session asked for to `act`, read-only; works beside its live writer. */
 export async function withTree<T>(options: SessionOption, act: (overlay: Overlay, session: SessionGlance) => T | Promise<T>): Promise<T> {
-  const session = sessionToRead(options.session);
-  const overlay = Overlay.openSync({ session, readOnly: true });
+  return withDirectory(options, async (session) => {
+    const overlay = Overlay.openSync({ session, readOnly: true });
+    try {
+      return await act(overlay, glance(session));
+    } finally {
+      overlay.closeSync();
+    }
+  });
+}
+
+/** Hands over the directory of the session asked for; of one that is packed in a file, a directory that goes away again. */
+async function withDirectory<T>({ session }: SessionOption, act: (directory: string) => Promise<T>): Promise<T> {
+  if (session === undefined || !isParcel(session)) return act(sessionToRead(session));
+  const scratch = mkdtempSync(join(tmpdir(), 'palimpsest-'));
   try {
-    return await act(overlay, glance(session));
+    const directory = join(scratch, 'session');
+    unpackSession(session, directory);
+    return await act(directory);
   } finally {
-    overlay.closeSync();
+    rmSync(scratch, { recursive: true, force: true });
   }
 }
 

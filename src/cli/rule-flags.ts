@@ -35,6 +35,7 @@ export function ruleArguments(flags: RuleFlags): string[] {
   return (['flag', 'deny', 'hide'] as const).flatMap((effect) => (flags[effect] ?? []).map((glob) => `--${effect}=${glob}`));
 }
 
-function gather(glob: string, before: readonly string[] | undefined): readonly string[] {
+/** Of an option that may be given often: all its values. */
+export function gather(glob: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), glob];
 }

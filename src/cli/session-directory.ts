@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { glance, lowerOf, type SessionGlance } from '../index.ts';
+import { glance, isParcel, lowerOf, type SessionGlance } from '../index.ts';
 import { isBelow, isName, isSession, stateDirectory, workingDirectory } from './state-directory.ts';
 
 /**
@@ -23,6 +23,7 @@ export function sessionToRead(given: string | undefined): string {
 export function namedSession(given: string): string {
   const directory = resolve(given), named = join(stateDirectory(), given);
   if (!isSession(directory) && isName(given) && isSession(named)) return named;
+  if (isParcel(directory)) throw new Error(`${directory} is a file: if a session is packed in it, palimpsest import makes a directory of it`);
   if (!isSession(directory)) throw new Error(`no session is at ${directory}${isName(given) ? `, and none in ${stateDirectory()} has this name` : ''}`);
   return directory;
 }

@@ -19,6 +19,10 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
     { name: 'mark', summary: 'name this point of the log', load: async () => (await import('./mark.ts')).mark },
     { name: 'discard', summary: 'throw changes away', load: async () => (await import('./discard.ts')).discard },
   ],
+  'Hand it on': [
+    { name: 'export', summary: 'a patch, a git history, a prediction, a tar, or the session as one file', load: async () => (await import('./export.ts')).exporting },
+    { name: 'import', summary: 'make a session of such a file', load: async () => (await import('./import.ts')).importing },
+  ],
   'Keep house': [
     { name: 'sessions', summary: 'list the sessions', load: async () => (await import('./sessions.ts')).sessions },
     { name: 'rm', summary: 'remove sessions', load: async () => (await import('./rm.ts')).rm },

@@ -16,7 +16,7 @@ import { Served } from '../overlay/served.ts';
 import type { World } from '../overlay/world.ts';
 import type { Difference } from '../replay/difference.ts';
 import { closure } from './discard.ts';
-import { differencesBetween, patchOf, type ExportOptions, type Patch } from './exports.ts';
+import { differencesBetween, EXPORT_KEYS, exported, patchOf, type ExportOptions, type Exports, type Patch } from './exports.ts';
 import { checkKeys, eventMatcher, type EventFilter } from './filter.ts';
 import { followEvents } from './follow.ts';
 import { loadProcesses, type Mountable, type OverlayMount, type RunOptions, type RunResult } from './processes.ts';
@@ -219,11 +219,11 @@ export class Overlay extends ActorView {
    * What is different from the lower, or from the tree that `since` is, file by file as git would show it, sorted by path. Each is made when
    * it is asked for. To look at it is no observation.
    */
-  *differences(options: ExportOptions & { readonly since?: Overlay } = {}): Generator<Difference> {
+  differences(options: ExportOptions & { readonly since?: Overlay } = {}): Generator<Difference> {
     checkKeys('differences', options, ['since', 'paths', 'redact']);
     const { since, paths, redact } = options, { all } = this;
     const found = spoken('differences', () => differencesBetween(all, since?.all, { paths: paths?.map((path) => treePath(all, path)), redact }));
-    yield* spokenEach('differences', found);
+    return spokenEach('differences', found);
   }
 
   /**
@@ -233,6 +233,17 @@ export class Overlay extends ActorView {
   patch(options: ExportOptions = {}): Patch {
     checkKeys('patch', options, ['paths', 'redact']);
     return spoken('patch', () => patchOf(this.differences(options)));
+  }
+
+  /**
+   * What happened, or the tree that came of it, in a format of others, a piece at a time: of any size in flat memory. `onOmitted` hears of
+   * what that format, or `redact`, leaves out. Throws an error with `code` EIO where a file beneath changes while it is told.
+   */
+  export<F extends keyof Exports>(format: F, options: Exports[F]): Generator<Uint8Array> {
+    if (!Object.hasOwn(EXPORT_KEYS, format)) throw new TypeError(`export: unknown format "${format}"`);
+    checkKeys('export', options, EXPORT_KEYS[format]);
+    const { paths } = options as ExportOptions, { all } = this;
+    return spokenEach('export', spoken('export', () => exported(all, format, options, paths?.map((path) => treePath(all, path)))));
   }
 
   /**

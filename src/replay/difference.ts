@@ -37,6 +37,8 @@ export interface DifferenceOptions {
   /** Only at and below these, by a name before or after. */
   readonly paths?: readonly TreePath[] | undefined;
   readonly isRedacted?: ((path: TreePath) => boolean) | undefined;
+  /** Contents that are no UTF-8 are shown as binary ones are. */
+  readonly utf8?: boolean | undefined;
 }
 
 type Body = Pick<Difference, 'head' | 'hunks' | 'added' | 'removed' | 'unshown' | 'patch'>;
@@ -55,7 +57,7 @@ export function* differencesOf(before: Snapshot, after: Snapshot, comparison: Co
     if (old === undefined && now === undefined) continue;
     const link = old === undefined && now?.type === 'file' ? comparison.otherName(now.spot) : undefined;
     const isCarried = carried[now === undefined ? 'gone' : 'come'].has(pair.path);
-    const difference = differenceOf(pair, old, now, { link, isCarried, isRedacted: options.isRedacted ?? (() => false) });
+    const difference = differenceOf(pair, old, now, { link, isCarried, isRedacted: options.isRedacted ?? (() => false), utf8: options.utf8 ?? false });
     if (difference.omitted.length + difference.head.length > 0) yield difference;
   }
 }
@@ -78,6 +80,7 @@ interface Known {
   readonly link: TreePath | undefined;
   readonly isCarried: boolean;
   readonly isRedacted: (path: TreePath) => boolean;
+  readonly utf8: boolean;
 }
 
 function differenceOf({ path, old: was }: Pair, old: Side | undefined, now: Side | undefined, known: Known): Difference {
@@ -95,8 +98,10 @@ function differenceOf({ path, old: was }: Pair, old: Side | undefined, now: Side
     if (paths.some((each) => isRefusedByGit(each, type))) {
       return { ...whole, omitted: [...omitted, { path, kind: 'repository', words: `${kind} of ${gitName(path)}, which git takes for its own` }] };
     }
-    if (paths.some((each) => known.isRedacted(each))) return { ...whole, omitted: [...omitted, redaction(path, kind, old, now)] };
-    return { ...whole, ...bodyOf(old, now, isSame) };
+    if (paths.some((each) => known.isRedacted(each)) || [old, now].some((side) => side?.isSecret === true)) {
+      return { ...whole, omitted: [...omitted, redaction(path, kind, old, now)] };
+    }
+    return { ...whole, ...bodyOf(old, now, { isSame, utf8: known.utf8 }) };
   } catch (error) {
     if (!(error instanceof Refusal) || (error.code !== 'EACCES' && error.code !== 'EIO')) throw error;
     const why = error.reason ?? (error.code === 'EACCES' ? 'permission denied' : 'input/output error');
@@ -114,7 +119,7 @@ function redaction(path: TreePath, kind: ChangeKind, old: Side | undefined, now:
   return { path, kind: 'redacted', words: `${kind} of ${gitName(path)}, redacted: ${versions.join(' → ')}` };
 }
 
-function bodyOf(old: Side | undefined, now: Side | undefined, isSame: boolean): Body {
+function bodyOf(old: Side | undefined, now: Side | undefined, { isSame, utf8: asUtf8 }: { isSame: boolean; utf8: boolean }): Body {
   const side = (now ?? old) as Side, names = { old: gitName(`a/${(old ?? side).path}`), now: gitName(`b/${side.path}`) };
   const ends = { old: old === undefined ? '/dev/null' : names.old, now: now === undefined ? '/dev/null' : names.now };
   const mode = old !== undefined && now !== undefined && gitMode(old) === gitMode(now) ? ' ' + gitMode(now) : '';
@@ -126,7 +131,7 @@ function bodyOf(old: Side | undefined, now: Side | undefined, isSame: boolean): 
     if (side.type === 'symlink') return linesOnly([...head, ...rename(100), `index ${idsOf(old, now, SHORT_ID)}${mode}`]);
     return linesOnly([...head, ...rename(100)]);
   }
-  const [was, is] = [old?.text(), now?.text()];
+  const [was, is] = [old?.text({ utf8: asUtf8 }), now?.text({ utf8: asUtf8 })];
   if ((was !== undefined && 'unshown' in was) || (is !== undefined && 'unshown' in is)) {
     const reason = [was, is].some((each) => each !== undefined && 'unshown' in each && each.unshown === 'large') ? 'large' : 'binary';
     const words = `${reason === 'large' ? 'Large' : 'Binary'} files ${ends.old} and ${ends.now} differ`;

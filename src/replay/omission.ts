@@ -24,14 +24,14 @@ export function* omissionsOf(path: TreePath, old: Side | undefined, now: Side | 
   const omit = (kind: Omission['kind'], words: string): Omission => ({ path, kind, words });
   if (link !== undefined) yield omit('link', `hard link ${name} = ${gitName(link)}`);
   if (!isGits(type)) {
-    const kind = type === 'directory' ? 'directory' : 'special', permissions = type === 'directory' ? '' : ` (mode ${octal(side)})`;
-    if (old === undefined && !isCarried) yield omit(kind, `new ${type} ${name}${permissions}`);
+    const kind = type === 'directory' ? 'directory' : 'special';
+    if (old === undefined && !isCarried) yield omit(kind, `new ${type} ${name} (mode ${octal(side)})`);
     else if (now === undefined && !isCarried) yield omit(kind, `deleted ${type} ${name}`);
     else if (old !== undefined && now !== undefined && old.path !== now.path) yield omit(kind, `renamed ${type} ${gitName(old.path)} → ${name}`);
   }
   if (now === undefined) return;
   if (old === undefined) {
-    if (type !== 'symlink' && (isGits(type) || type === 'directory') && !USUAL_MODES.has(permissionsOf(now))) yield omit('mode', `mode of ${name}: ${octal(now)}`);
+    if ((type === 'file' || isCarried) && !USUAL_MODES.has(permissionsOf(now))) yield omit('mode', `mode of ${name}: ${octal(now)}`);
     return;
   }
   if (octal(old) !== octal(now) && type !== 'symlink' && (!isGits(type) || gitMode(old) === gitMode(now) || !USUAL_MODES.has(permissionsOf(now)))) {

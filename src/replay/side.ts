@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { Attr, NodeType } from '../core/attr.ts';
 import { compareNames, toBytes, type TreePath } from '../core/path.ts';
@@ -16,7 +17,7 @@ export class Side {
   readonly type: NodeType;
   readonly attr: Attr;
   readonly snapshot: Snapshot;
-  private textOnce: string | undefined = undefined;
+  private bytesOnce: Buffer | undefined = undefined;
 
   private constructor(snapshot: Snapshot, path: TreePath, spot: Spot) {
     this.snapshot = snapshot;
@@ -42,12 +43,17 @@ export class Side {
     return this.type === 'symlink' ? [this.whole()] : this.snapshot.chunks(this.spot, this.attr.size);
   }
 
-  /** The content as text of which each character is one byte (`latin1`), or why it is not shown by lines. */
-  text(): { readonly shown: string } | { readonly unshown: 'binary' | 'large' } {
+  /** The content as text of which each character is one byte (`latin1`), or why it is not shown by lines; `utf8`: only where it is UTF-8. */
+  text({ utf8 }: { readonly utf8: boolean }): { readonly shown: string } | { readonly unshown: 'binary' | 'large' } {
     if (this.type === 'file' && this.attr.size > SHOWN_BYTES) return { unshown: 'large' };
-    this.textOnce ??= this.whole().toString('latin1');
-    const isBinary = this.textOnce.slice(0, BINARY_WITHIN_BYTES).includes('\0');
-    return isBinary ? { unshown: 'binary' } : { shown: this.textOnce };
+    const bytes = this.bytesOnce ??= this.whole();
+    const isBinary = bytes.subarray(0, BINARY_WITHIN_BYTES).includes(0) || (utf8 && !isUtf8(bytes));
+    return isBinary ? { unshown: 'binary' } : { shown: bytes.toString('latin1') };
+  }
+
+  /** Whether the session was told not to keep the content. */
+  get isSecret(): boolean {
+    return this.snapshot.isSecret(this.spot);
   }
 
   /** Git's name for the content. */

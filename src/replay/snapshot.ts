@@ -91,6 +91,12 @@ export class Snapshot {
     return node === undefined ? this.world.versionOfLower(spot.origin as TreePath) : this.world.contents.versionOf(node);
   }
 
+  /** Whether the session was told not to keep what a file holds: then nobody else is to be told either. */
+  isSecret(spot: Spot): boolean {
+    const { contents } = this.world, origin = originOf(spot);
+    return contents.isSecretOrigin(spot.path) || (spot.node === undefined ? origin !== undefined && contents.isSecretOrigin(origin) : contents.isSecret(spot.node));
+  }
+
   /** A key that a file keeps under every name and content it gets: by it a rename is known. */
   identity(spot: Spot): string {
     const origin = spot.borrowed === true ? spot.origin : originOf(spot);

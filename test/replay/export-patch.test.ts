@@ -1,5 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,20 +6,13 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Overlay } from '../../src/index.ts';
 import { program } from '../model/arbitrary.ts';
-import { Player } from '../model/player.ts';
-import type { Program } from '../model/program.ts';
-import { buildTree } from '../model/tree.ts';
 import { CI_SEED } from '../support/seed.ts';
-import { ACTORS, type NodeFs, type World } from '../model/world.ts';
+import type { NodeFs } from '../model/world.ts';
+import { git, keptIn, played, type Kept } from './exported.ts';
 
 /** Programs that are played: the same ones each time, others and more with `APPLY_SEED` and `APPLY_RUNS`. */
 const RUNS = Number(process.env['APPLY_RUNS'] ?? 120), SEED = Number(process.env['APPLY_SEED'] ?? CI_SEED);
 const STEPS = 30;
-
-/** Path, as latin1 → what git keeps of it. */
-type Kept = Record<string, string>;
-
-const ENVIRONMENT = { ...process.env, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null', GIT_CEILING_DIRECTORIES: '/', LC_ALL: 'C' };
 
 describe('a patch', () => {
   let scratch: string;
@@ -34,34 +26,11 @@ describe('a patch', () => {
     execFileSync('cp', ['-a', root, copy]);
     fs.writeFileSync(patch, overlay.patch());
     // Where git keeps nothing of what changed there is nothing to apply.
-    if (/^diff --git/m.test(fs.readFileSync(patch, 'latin1'))) git(copy, ['apply', '--whitespace=nowarn', patch]);
+    if (/^diff --git/m.test(fs.readFileSync(patch, 'latin1'))) apply(copy, patch);
     return { there: keptIn(fs, copy), wanted: keptIn(overlay.fs as NodeFs, root) };
   }
 
-  function git(cwd: string, args: readonly string[]): void {
-    const { status, stderr } = spawnSync('git', args, { cwd, env: ENVIRONMENT, encoding: 'utf8' });
-    if (status !== 0) throw new Error(`git ${args.join(' ')}: ${stderr}\n${fs.readFileSync(join(scratch, 'patch'), 'latin1')}`);
-  }
-
-  async function play({ lower, umask, steps }: Program): Promise<void> {
-    const root = join(scratch, 'root'), before = process.umask(umask);
-    buildTree(root, lower);
-    const overlay = Overlay.openSync({ root });
-    const world: World = {
-      root, leaksDescriptors: true, fs: (actor) => overlay.as(ACTORS[actor]).fs as NodeFs, reopen: async () => undefined, close: async () => overlay.close(),
-    };
-    const player = new Player(world, Date.now());
-    try {
-      for (const step of steps) await player.play(step);
-      await player.closeAll();
-      process.umask(0o022);
-      const { there, wanted } = applied(root, overlay);
-      expect(there).toEqual(wanted);
-    } finally {
-      process.umask(before);
-      await overlay.close();
-    }
-  }
+  const apply = (cwd: string, ...args: string[]): string => git(cwd, ['apply', '--whitespace=nowarn', ...args], join(scratch, 'patch'));
 
   it('is taken by git apply, and back, whatever changed', async () => {
     const root = join(scratch, 'fixed'), at = (name: string): string => join(root, name);
@@ -97,13 +66,16 @@ describe('a patch', () => {
     over.renameSync(at('new\nline "q" é'), at('back\\slash'));
     const { there, wanted } = applied(root, overlay);
     expect(there).toEqual(wanted);
-    git(join(scratch, 'copy'), ['apply', '--whitespace=nowarn', '-R', join(scratch, 'patch')]);
+    apply(join(scratch, 'copy'), '-R', join(scratch, 'patch'));
     expect(keptIn(fs, join(scratch, 'copy'))).toEqual(keptIn(fs, root));
     await overlay.close();
   });
 
   it('is taken by git apply, and makes of the lower what the overlay holds, for random programs', { timeout: 600_000 }, async () => {
-    await fc.assert(fc.asyncProperty(program(STEPS).filter(({ user }) => user === undefined), play), { numRuns: RUNS, seed: SEED });
+    await fc.assert(fc.asyncProperty(program(STEPS).filter(({ user }) => user === undefined), (each) => played(each, join(scratch, 'root'), (overlay) => {
+      const { there, wanted } = applied(join(scratch, 'root'), overlay);
+      expect(there).toEqual(wanted);
+    })), { numRuns: RUNS, seed: SEED });
   });
 
   it('tells what git has no words for', () => {
@@ -181,18 +153,3 @@ describe('a patch', () => {
     overlay.closeSync();
   });
 });
-
-/** What git keeps of a tree: files with their content and whether they are executable, symlinks. */
-function keptIn(face: Pick<NodeFs, 'readdirSync' | 'lstatSync' | 'readlinkSync' | 'readFileSync'>, root: string): Kept {
-  const kept: Kept = {};
-  const visit = (path: Buffer): void => {
-    for (const name of face.readdirSync(path, 'buffer')) {
-      const whole = Buffer.concat([path, Buffer.from('/'), name]), stats = face.lstatSync(whole), key = whole.toString('latin1').slice(root.length + 1);
-      if (stats.isDirectory()) visit(whole);
-      else if (stats.isSymbolicLink()) kept[key] = `symlink ${face.readlinkSync(whole, 'latin1')}`;
-      else if (stats.isFile()) kept[key] = `${(stats.mode & 0o100) === 0 ? 'file' : 'executable'} ${createHash('sha256').update(face.readFileSync(whole)).digest('hex')}`;
-    }
-  };
-  visit(Buffer.from(root));
-  return kept;
-}
