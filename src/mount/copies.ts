@@ -29,6 +29,11 @@ export class Copies {
     this.timer = this.after(LOOK_MS);
   }
 
+  /** A line of the shell that ends the mount, whoever else holds it, and whether or not its server still lives. */
+  get ending(): string {
+    return cutting(this.device);
+  }
+
   /** The mount has ended. */
   close(): void {
     clearTimeout(this.timer);
@@ -59,13 +64,19 @@ export class Copies {
   }
 }
 
-/** Cuts a FUSE connection: whoever still has it mounted gets ENOTCONN. The kernel's switches need not be mounted here. */
+/** One that fails leaves things as they are: the mount ends with the last copy, and meanwhile it is tried again. */
 function cut(device: string): void {
+  spawn(toolPath('sh'), ['-c', cutting(device)], { cwd: '/', env: { PATH: TOOL_PATH }, stdio: 'ignore' }).once('error', () => undefined).unref();
+}
+
+/**
+ * A line of the shell that cuts the FUSE connection of a device: whoever still has it mounted gets ENOTCONN. The kernel's
+ * switches need not be mounted here.
+ */
+function cutting(device: string): string {
   const controls = '/sys/fs/fuse/connections', minor = device.split(':')[1] ?? '';
-  const script = `${toolPath('mount')} -n -i -t fusectl none ${controls} && { ! [ -e ${controls}/${minor} ] || echo 1 >${controls}/${minor}/abort; }`;
-  // One that fails leaves things as they are: the mount ends with the last copy, and meanwhile it is tried again.
-  spawn(toolPath('unshare'), ['--mount', toolPath('sh'), '-c', script], { cwd: '/', env: { PATH: TOOL_PATH }, stdio: 'ignore' })
-    .once('error', () => undefined).unref();
+  const steps = `${toolPath('mount')} -n -i -t fusectl none ${controls}; ! [ -e ${controls}/${minor} ] || echo 1 >${controls}/${minor}/abort`;
+  return `${toolPath('unshare')} --mount ${toolPath('sh')} -c '${steps}' 2>/dev/null`;
 }
 
 /** The device of what is `/`: a container has another. */

@@ -12,8 +12,8 @@ import { awaitCommand } from './supervisor.ts';
 export const processes: Processes = { mount, run };
 
 async function mount(overlay: Mountable, mountPoint: string): Promise<OverlayMount> {
-  const where = demandMountable(mountPoint, overlay.root), device = openDevice();
-  const mounting = await mountServed(device, new LiveService(overlay, device), Promise.resolve(), { where, session: overlay.session });
+  const where = demandMountable(mountPoint, overlay.root), device = openDevice(), service = new LiveService(overlay, device);
+  const mounting = await mountServed(device, service, service.opened, { where, session: overlay.session });
   const ended = endOf(mounting), is = { over: false };
   const over = (): void => { is.over = true; };
   ended.then(over, over);
@@ -36,7 +36,8 @@ async function run(overlay: Mountable, argv: readonly string[], options: RunOpti
   const device = openDevice(), said: { stdout?: Buffer; stderr?: Buffer } = {};
   const streams: [Standard, Standard, Standard] = stdio === 'pipe' ? ['ignore', 'pipe', 'pipe'] : [stdio, stdio, stdio];
   try {
-    const result = await runServed(device, new LiveService(overlay, device), Promise.resolve(), {
+    const service = new LiveService(overlay, device);
+    const result = await runServed(device, service, service.opened, {
       roots: [{ path: root, from: '' }], session, argv, cwd: options.cwd ?? workingDirectory(root), env: options.env ?? process.env, stdio: streams,
       network: options.network ?? 'shared', outside: options.outside === 'readonly' ? 'read-only' : 'as it is', writable: WRITABLE,
     }, async (command) => {

@@ -10,7 +10,7 @@ import { Server } from './server.ts';
 /** After the last request, what was held back is told within this time. */
 const IDLE_MS = 50;
 /** As in `pump.ts`. */
-const TURN = 3;
+const TURN = 3, BEGUN = -1, ENDED = 0;
 
 /** What of an open overlay a live service needs. */
 export interface LiveOverlay {
@@ -27,6 +27,8 @@ export interface LiveOverlay {
  */
 export class LiveService implements Service {
   readonly bell = `.palimpsest-bell-${nanoid()}`;
+  /** Resolved when requests will be taken. Before, nobody may look into the mount: enough who do would keep the thread from loading. */
+  readonly opened: Promise<void>;
   readonly closed: Promise<number>;
   readonly faults: unknown[] = [];
   private readonly overlay: LiveOverlay;
@@ -47,7 +49,9 @@ export class LiveService implements Service {
     });
     this.duties = new Duties({ served, callers, actor, lastSeq: () => overlay.head.seq, discard: overlay.discard });
     this.memory = new SharedArrayBuffer(this.server.request.buffer.length);
-    this.closed = this.pump().finally(() => this.end());
+    const { opened, closed } = this.pump();
+    this.opened = opened;
+    this.closed = closed.finally(() => this.end());
     this.closed.catch(() => undefined);
   }
 
@@ -66,13 +70,18 @@ export class LiveService implements Service {
   }
 
   /** Answers what the thread takes from the kernel, until the connection ends. */
-  private pump(): Promise<number> {
+  private pump(): { opened: Promise<void>; closed: Promise<number> } {
     const { device, memory, shared } = this, bytes = Buffer.from(memory);
-    const worker = new Worker(new URL('./pump.js', import.meta.url), { workerData: { device, memory, shared } });
-    return new Promise((done, failed) => {
+    const worker = new Worker(new URL('./pump.js', import.meta.url), { workerData: { device, memory, shared }, execArgv: [] });
+    const opened = new Promise<void>((done, failed) => {
+      worker.once('message', (word: number) => {
+        if (word === BEGUN) done();
+      });
+      worker.once('error', failed);
+    });
+    const closed = new Promise<number>((done, failed) => {
       worker.on('message', (length: number) => {
-        // 0 is its last word: there is no mount any more.
-        if (length === 0) return;
+        if (length === BEGUN || length === ENDED) return;
         this.server.request.buffer.set(bytes.subarray(0, length));
         Atomics.store(shared, TURN, 0);
         Atomics.notify(shared, TURN);
@@ -83,6 +92,7 @@ export class LiveService implements Service {
       worker.once('error', failed);
       worker.once('exit', () => done(this.overlay.head.seq));
     });
+    return { opened, closed };
   }
 
   private rest(): void {

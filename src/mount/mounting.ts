@@ -7,6 +7,7 @@ import { Copies } from './copies.ts';
 import { MachineError, openDevice } from './device.ts';
 import type { Service, ServingOptions } from './orders.ts';
 import { Serving } from './serving.ts';
+import { TOOL_PATH, toolPath } from './tool.ts';
 
 /** umount(8) is done before the server has written the end of its session: who mounts it again waits for that so long, in ms. */
 const HANDOVER_MS = 2000, HANDOVER_STEP_MS = 20;
@@ -57,11 +58,10 @@ export async function mountServed(
     closeSync(device);
     throw error;
   }
-  const ringer = startRinger(`${where}/${service.bell}`);
+  const copies = new Copies(where), ringer = startRinger(`${where}/${service.bell}`, copies.ending);
   service.ringBy(ringer.pid ?? 0, () => ringer.stdin?.write('\n'));
   await service.order({ kind: 'processes', proc: '/proc' });
   const control = session === undefined ? undefined : await Control.ofSession(service, session);
-  const copies = new Copies(where);
   const ended = service.closed.finally(() => {
     copies.close();
     control?.close();
@@ -108,11 +108,13 @@ async function call(program: string, args: readonly string[], inherited: readonl
 
 /**
  * A process that looks the bell's name up at each line it gets. This process must not: killed while it waits for its own
- * answer, it could not go.
+ * answer, it could not go. For the same reason it is the ringer that cuts the connection when this process dies with calls into
+ * the mount of its own under way (a library's user may have such): the kernel waits for their answers, and nobody is left to give them.
  */
-function startRinger(path: string): ChildProcess {
-  const ringer = spawn('/bin/sh', ['-c', 'while read -r line; do [ -e "$1" ]; done', 'sh', path], {
-    cwd: '/', env: {}, stdio: ['pipe', 'ignore', 'ignore'],
+function startRinger(path: string, ending: string): ChildProcess {
+  const script = 'trap "$2" TERM; while read -r line; do [ -e "$1" ]; done';
+  const ringer = spawn(toolPath('setpriv'), ['--pdeathsig', 'TERM', toolPath('sh'), '-c', script, 'sh', path, ending], {
+    cwd: '/', env: { PATH: TOOL_PATH }, stdio: ['pipe', 'ignore', 'ignore'],
   });
   ringer.stdin?.on('error', () => undefined);
   ringer.unref();

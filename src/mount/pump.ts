@@ -15,10 +15,15 @@ export interface PumpOptions {
 
 /** Beside the places that `loop.ts` has in the shared numbers. */
 export const TURN = 3;
+/** What the thread says instead of a length: first, and last. */
+export const BEGUN = -1, ENDED = 0;
 
 const port = parentPort as MessagePort;
 const { device, memory, shared } = workerData as PumpOptions;
 const buffer = Buffer.from(memory);
+
+// The first word: this thread needs the pool no more, which loading it did.
+port.postMessage(BEGUN);
 
 for (let mounted = false; ;) {
   const length = receive(device, buffer);
@@ -30,6 +35,7 @@ for (let mounted = false; ;) {
   mounted = true;
   Atomics.store(shared, TURN, 1);
   port.postMessage(length);
-  Atomics.wait(shared, TURN, 1);
+  // Again and again: what notified may have meant the turn before, which was over before it came to wait.
+  while (Atomics.load(shared, TURN) === 1) Atomics.wait(shared, TURN, 1);
 }
-if (Atomics.load(shared, STOP) === 0) port.postMessage(0);
+if (Atomics.load(shared, STOP) === 0) port.postMessage(ENDED);

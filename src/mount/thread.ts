@@ -20,5 +20,6 @@ export function takeThread(): Worker {
 }
 
 function start(): Worker {
-  return new Worker(new URL('./worker.js', import.meta.url));
+  // What this process was started with (`--input-type`) may be nothing for a thread.
+  return new Worker(new URL('./worker.js', import.meta.url), { execArgv: [] });
 }

@@ -1,3 +1,4 @@
+import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -62,5 +63,42 @@ describe.skipIf(!canMount && process.env['CI'] === undefined)('a live overlay an
     await expect(overlay.mount(scratch)).rejects.toThrow(`the mount point ${scratch} is not empty`);
     await mounted.unmount();
     expect(fs.readdirSync(where)).toEqual([]);
+  });
+
+  it('answers this process when its calls come by the dozen, from the first moment on', async () => {
+    const where = path.join(scratch, 'mnt'), at = (name: string): string => path.join(where, name);
+    fs.mkdirSync(where);
+    const mounted = await overlay.mount(where);
+    await Promise.all(Array.from({ length: 64 }, async (_, n) => {
+      for (let round = 0; round < 8; round++) {
+        await fs.promises.writeFile(at(`f${n}`), `${n} ${round}`);
+        await fs.promises.rename(at(`f${n}`), at(`g${n}`));
+        expect(await fs.promises.readFile(at(`g${n}`), 'utf8')).toBe(`${n} ${round}`);
+        expect((await fs.promises.readdir(where)).includes(`g${n}`)).toBe(true);
+        await fs.promises.unlink(at(`g${n}`));
+      }
+    }));
+    await mounted.unmount();
+    expect(overlay.changes()).toEqual([]);
+  });
+
+  it('can be killed while its own calls wait for its answer', async () => {
+    const where = path.join(scratch, 'mnt');
+    fs.mkdirSync(where);
+    const program = `
+      import fs from 'node:fs';
+      const { Overlay } = await import(${JSON.stringify(BUNDLE)});
+      const overlay = await Overlay.open({ root: ${JSON.stringify(root)} });
+      await overlay.mount(${JSON.stringify(where)});
+      for (let n = 0; n < 4; n++) void fs.promises.readFile(${JSON.stringify(path.join(where, 'a'))});
+      console.log('mounted');
+      // The event loop, which would answer, is kept busy.
+      for (;;);`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await new Promise((done) => child.stdout.once('data', done));
+    const ended = new Promise((done) => child.once('exit', (_, signal) => done(signal)));
+    child.kill('SIGKILL');
+    expect(await ended).toBe('SIGKILL');
+    expect(spawnSync('umount', [where]).status).toBe(0);
   });
 });
