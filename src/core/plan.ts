@@ -71,6 +71,12 @@ export interface AdjustStep {
   readonly set: Attributes;
 }
 
+/**
+ * What every directory is called, or begins to be called, in which a commit keeps things before and after they have their
+ * place in the tree. Such names are no part of it.
+ */
+export const STAGING_NAME = '.palimpsest-commit';
+
 /** What was expected of something below a directory that goes away; whatever else is found there is a conflict. */
 export interface Below {
   readonly path: TreePath;

@@ -37,12 +37,25 @@ const wallClock = Date.now;
  * by that call.
  */
 export function openDirectoryLower(root: string, options: DirectoryLowerOptions = {}): Lower {
-  const real = realRoot(root), clock = options.clock ?? wallClock;
-  if ((options.by ?? defaultStrategy()) === 'checks') return new DirectoryLower(real, new CheckedWalker(real), clock);
+  const real = realRoot(root);
+  return new DirectoryLower(real, walkerOf(real, options), options.clock ?? wallClock);
+}
+
+/**
+ * A way to get at the paths below the real directory `root`, for whoever writes there too: same errors, same containment. Its
+ * `root` is the real path.
+ */
+export function openWalker(root: string): { readonly root: string | Buffer; readonly walker: Walker } {
+  const real = realRoot(root);
+  return { root: real, walker: walkerOf(real, {}) };
+}
+
+function walkerOf(real: string | Buffer, options: DirectoryLowerOptions): Walker {
+  if ((options.by ?? defaultStrategy()) === 'checks') return new CheckedWalker(real);
   const pool = options.descriptors === undefined ? processPool() : new DescriptorPool(options.descriptors);
   const fd = openSync(real, DIRECTORY_FLAGS);
   try {
-    return new DirectoryLower(real, new HeldWalker(real, fd, pool, clock), clock);
+    return new HeldWalker(real, fd, pool, options.clock ?? wallClock);
   } catch (error) {
     closeSync(fd);
     throw error;

@@ -3,6 +3,7 @@ import type { Dirent } from 'node:fs';
 import type { NodeType } from '../core/attr.ts';
 import { typeOf } from '../core/attr.ts';
 import { compareNames, fromBytes, toBytes } from '../core/path.ts';
+import { STAGING_NAME } from '../core/plan.ts';
 import type { LowerEntry } from './lower.ts';
 import { codeOf } from './fault.ts';
 import { LOOK } from './stats.ts';
@@ -58,6 +59,11 @@ export function sortEntries(entries: LowerEntry[]): LowerEntry[] {
 
 const SURROGATE = /[\ud800-\udfff]/;
 
+/** Whether a name is of a directory in which a commit keeps things for a while: none of the tree's. */
+export function isStaging(name: string): boolean {
+  return name.startsWith(STAGING_NAME);
+}
+
 /** All names and types in the directory that the system knows as `directory` (with a final slash), in no order. */
 export function readEntries(directory: string | Buffer): LowerEntry[] {
   let dirents: Dirent[];
@@ -72,6 +78,7 @@ export function readEntries(directory: string | Buffer): LowerEntry[] {
   const entries: LowerEntry[] = [];
   for (const dirent of dirents) {
     if (dirent.name.includes('\uFFFD')) return readByLooks(directory);
+    if (isStaging(dirent.name)) continue;
     entries.push({ name: dirent.name, type: typeOfDirent(dirent) });
   }
   return entries;
@@ -85,8 +92,8 @@ export function join(directory: string | Buffer, name: string): string | Buffer 
 
 /** The slow way, one look a name: for names that are not UTF-8, and where types are not told. */
 function readByLooks(directory: string | Buffer): LowerEntry[] {
-  const names = readdirSync(join(directory, '.'), 'buffer');
-  return names.flatMap((bytes) => looked(directory, fromBytes(bytes)));
+  const names = readdirSync(join(directory, '.'), 'buffer').map(fromBytes);
+  return names.flatMap((name) => (isStaging(name) ? [] : looked(directory, name)));
 }
 
 /** The entry of one name by a look at it; none if it went away meanwhile. */

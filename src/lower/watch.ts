@@ -6,6 +6,7 @@ import { childOf, fromBytes, isWithin, nameOf, parentOf, rebase, ROOT } from '..
 import type { TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { codeOf } from './fault.ts';
+import { isStaging } from './listing.ts';
 import type { Lower, LowerEntry } from './lower.ts';
 import type { Walker } from './walker.ts';
 
@@ -162,7 +163,8 @@ export class TreeWatch {
     }
     if (typeof watcher === 'string') return false;
     watcher.on('change', (event, bytes) => {
-      if (!this.closed) happened(event as 'rename' | 'change', bytes === null ? ITSELF : fromBytes(bytes as Buffer));
+      const name = bytes === null ? ITSELF : fromBytes(bytes as Buffer);
+      if (!this.closed && !isStaging(name)) happened(event as 'rename' | 'change', name);
     });
     watcher.on('error', (error) => this.fail(error));
     this.directories.set(path, { watcher, attr });

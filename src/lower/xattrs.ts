@@ -119,16 +119,20 @@ export class LowerXattrs {
       this.isMissing = code === 'ENOENT' || status === NO_TOOL;
       if (this.isMissing || (code === 'ENOBUFS' && names.length > 1)) return undefined;
       if (error !== undefined) throw Refusal.of(error);
-      return parse(stdout.toString('latin1'));
+      return parseXattrs(stdout.toString('latin1'), THERE);
     } finally {
       closeSync(fd);
     }
   }
 }
 
-/** `# file: …`, then a line `name=0sBASE64` for each attribute, then an empty one. What could end a line stands there as `\ooo`. */
-function parse(output: string): Map<string, Xattrs> {
-  const files = new Map<string, Xattrs>(), header = `# file: ${THERE}`;
+/**
+ * Attributes by file, of the output of `getfattr -d -e base64 --absolute-names` (as latin1): `# file: …`, then a line `name=0sBASE64` for
+ * each attribute, then an empty one; what could end a line stands there as `\ooo`. Only of files whose name begins with `place`, by
+ * what comes after that.
+ */
+export function parseXattrs(output: string, place: string): Map<string, Xattrs> {
+  const files = new Map<string, Xattrs>(), header = `# file: ${place}`;
   let xattrs = new Map<string, string>();
   for (const line of output.split('\n')) {
     if (line.startsWith(header)) {

@@ -59,32 +59,47 @@ export function lockOwner(directory: string): LockOwner | undefined {
 }
 
 function acquire(directory: string, name: string, owner: Owner): Lock {
-  const path = join(directory, name);
   const own = join(directory, `lock.${owner.nonce}.${randomBytes(6).toString('base64url')}`);
+  let lock: Lock;
   try {
     writeOwner(own, owner);
-    for (;;) {
-      if (linked(own, path)) return held(path, owner);
-      const holder = readOwner(path);
-      if (holder === undefined) continue;
-      const state = stateOf(holder);
-      if (state !== 'dead') {
-        const more = holder.nonce === owner.nonce || isSelf(holder) ? ', this one'
-          : state === 'unseen' ? ` of another pid namespace; if that is gone, remove ${path}` : '';
-        throw new LockedSessionError(directory, holder.pid, more);
-      }
-      const claim = acquire(directory, `lock.${holder.nonce}.claim`, owner);
-      try {
-        if (readOwner(path)?.nonce === holder.nonce) {
-          renameSync(own, path);
-          return held(path, owner);
-        }
-      } finally {
-        claim.release();
-      }
-    }
-  } finally {
+    lock = contend(directory, name, owner, own);
+  } catch (error) {
     unlinkIfThere(own);
+    throw error;
+  }
+  try {
+    unlinkIfThere(own);
+  } catch (error) {
+    // Nobody would know of the lock.
+    lock.release();
+    unlinkIfThere(own);
+    throw error;
+  }
+  return lock;
+}
+
+function contend(directory: string, name: string, owner: Owner, own: string): Lock {
+  const path = join(directory, name);
+  for (;;) {
+    if (linked(own, path)) return held(path, owner);
+    const holder = readOwner(path);
+    if (holder === undefined) continue;
+    const state = stateOf(holder);
+    if (state !== 'dead') {
+      const more = holder.nonce === owner.nonce || isSelf(holder) ? ', this one'
+        : state === 'unseen' ? ` of another pid namespace; if that is gone, remove ${path}` : '';
+      throw new LockedSessionError(directory, holder.pid, more);
+    }
+    const claim = acquire(directory, `lock.${holder.nonce}.claim`, owner);
+    try {
+      if (readOwner(path)?.nonce === holder.nonce) {
+        renameSync(own, path);
+        return held(path, owner);
+      }
+    } finally {
+      claim.release();
+    }
   }
 }
 
