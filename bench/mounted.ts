@@ -105,7 +105,7 @@ function sample(row: MountRow, name: MountedName, place: Place, { root, aside, s
         : [process.execPath, program(), 'run', '--root', root, '--session', join(scratch, 'session'), '--', ...row.run];
       return timed([...pin, ...command], root, aside);
     }
-    const union = mountUnion(MOUNTED[name], root, scratch, pin);
+    const union = mountUnion(MOUNTED[name], root, scratch, { prefix: pin });
     try {
       return timed([...pin, 'sh', '-ec', row.script], union.path, aside);
     } finally {

@@ -13,6 +13,7 @@ interface Flags extends RuleFlags {
   readonly session?: string;
   readonly actor: string;
   readonly exact?: true;
+  readonly writeBack?: true;
   readonly foreground?: true;
   readonly readyFd?: string;
 }
@@ -36,6 +37,7 @@ export function mount(command: Command): void {
     .option('--session <dir>', 'session directory, made or resumed; default: a new one')
     .option('--actor <name>', 'who acts', 'main')
     .option('--exact', 'let the kernel keep no names and attributes: every look is recorded')
+    .option('--write-back', 'let the kernel gather what is written until a file is closed: faster, and fewer events')
     .option('--foreground', 'serve in this process, until it is unmounted or a signal comes')
     .option('--ready-fd <fd>', 'write a line there once it is mounted')
     .action(async (mountPoint: string, flags: Flags) => {
@@ -46,9 +48,9 @@ export function mount(command: Command): void {
 }
 
 async function serve(mountPoint: string, session: string, flags: Flags): Promise<number> {
-  const { root, actor, exact, readyFd } = flags, rules = await rulesOfFlags(flags);
+  const { root, actor, exact, writeBack, readyFd } = flags, rules = await rulesOfFlags(flags);
   const { mountOverlay } = await import('../mount/mounting.ts');
-  const mounting = await mountOverlay({ mountPoint, overlay: { root: resolve(root), session, ...(rules && { rules }) }, actor, exact: exact === true });
+  const mounting = await mountOverlay({ mountPoint, overlay: { root: resolve(root), session, ...(rules && { rules }) }, actor, exact: exact === true, writeBack: writeBack === true });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => void mounting.unmount().catch((error: Error) => say(`palimpsest: ${error.message}`)));
   }
@@ -64,7 +66,7 @@ async function serve(mountPoint: string, session: string, flags: Flags): Promise
 /** The same in a process of its own; this one is done once it is mounted. */
 async function detach(mountPoint: string, session: string, flags: Flags): Promise<number> {
   const args = [process.argv[1] as string, 'mount', '--foreground', '--ready-fd', '3', '--root', flags.root, '--session', session,
-    '--actor', flags.actor, ...(flags.exact === true ? ['--exact'] : []), ...ruleArguments(flags), '--', mountPoint];
+    '--actor', flags.actor, ...(flags.exact === true ? ['--exact'] : []), ...(flags.writeBack === true ? ['--write-back'] : []), ...ruleArguments(flags), '--', mountPoint];
   const child = spawn(process.execPath, args, { detached: true, stdio: ['ignore', 'ignore', 'pipe', 'pipe'] });
   let said = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => said += text);

@@ -56,7 +56,7 @@ export class AttributeRequests {
       if (name !== undefined) system.chmod(name, mode, { follow: false });
       else system.fchmod(fd as number, mode);
     }
-    if ((valid & (SetAttr.ATIME | SetAttr.MTIME)) !== 0) this.setTimes(system, { fd, name, path }, valid);
+    if ((valid & (SetAttr.ATIME | SetAttr.MTIME)) !== 0 && !this.isKernelsOwnTime(valid)) this.setTimes(system, { fd, name, path }, valid);
     const found = path === undefined ? { attr: system.fstat(fd as number), isOwn: true } : served.look(path);
     if (found === undefined) return reply.fail(ENOENT);
     this.exchange.attributes(found);
@@ -71,6 +71,16 @@ export class AttributeRequests {
     reply.u32(Number(bsize));
     reply.zeros(28);
     return reply.done();
+  }
+
+  /**
+   * With write-back the kernel tells when it took in what it writes later. The time of a write is that of its event; and nobody
+   * has set it on purpose, which would have moved the ctime further.
+   */
+  private isKernelsOwnTime(valid: number): boolean {
+    const { request, writeBack } = this.exchange, times = SetAttr.MTIME | SetAttr.CTIME;
+    return writeBack && (valid & (times | SetAttr.ATIME | SetAttr.MTIME_NOW)) === times
+      && request.i64(40) === request.i64(48) && request.u32(60) === request.u32(64);
   }
 
   private setTimes(system: System, at: { fd: number | undefined; name: PathName | undefined; path: TreePath | undefined }, valid: number): void {

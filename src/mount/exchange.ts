@@ -31,17 +31,20 @@ export class Exchange {
   readonly files = new Map<number, OpenFile>();
   /** Others change the overlay too. */
   readonly isShared: boolean;
+  /** The kernel keeps what is written for a while, and decides where it goes. */
+  readonly writeBack: boolean;
   /** Gives the kernel what it has not asked for; whether it took it. */
   readonly push: (parts: readonly Uint8Array[]) => boolean;
   private readonly ringer: () => number;
   private readonly exact: boolean;
 
-  constructor(parts: { served: Served; callers: Callers; exact: boolean; isShared: boolean; ringer: () => number;
+  constructor(parts: { served: Served; callers: Callers; exact: boolean; isShared: boolean; writeBack: boolean; ringer: () => number;
     push: (parts: readonly Uint8Array[]) => boolean; }) {
     this.served = parts.served;
     this.callers = parts.callers;
     this.exact = parts.exact || parts.isShared;
     this.isShared = parts.isShared;
+    this.writeBack = parts.writeBack;
     this.ringer = parts.ringer;
     this.push = parts.push;
     this.looks = new Looks(parts.served);

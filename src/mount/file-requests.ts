@@ -6,6 +6,7 @@ import type { Node } from './nodes.ts';
 import { FOPEN_KEEP_CACHE, storeNotice, WRITE_KILL_SUIDGID } from './wire.ts';
 
 const { EINVAL, ENOENT, ESTALE } = system.errno;
+const O_ACCMODE = 3;
 
 /** Requests about open files and their bytes. */
 export class FileRequests {
@@ -22,7 +23,8 @@ export class FileRequests {
     const caller = this.exchange.callers.of(request), flags = request.u32(0);
     this.exchange.looks.settle(request.thread, (held) => held === path);
     served.acting(caller);
-    const { fd, print, bytes } = served.open(path, flags & ~(constants.O_CREAT | constants.O_EXCL | constants.O_NOCTTY));
+    const reads = (flags & O_ACCMODE) !== constants.O_WRONLY;
+    const { fd, print, bytes } = served.open(path, this.writable(flags & ~(constants.O_CREAT | constants.O_EXCL | constants.O_NOCTTY)), { reads });
     const given = bytes !== undefined && this.give(node, bytes);
     this.exchange.hold(fd, node, caller);
     // What is the overlay's own has no print: only this connection changes it, unless the overlay is shared.
@@ -44,7 +46,7 @@ export class FileRequests {
   private reopen(node: Node): number {
     const { request, reply, served } = this.exchange, held = this.exchange.anyOpen(node), caller = this.exchange.callers.of(request);
     if (held === undefined) return reply.fail(ESTALE);
-    const fd = served.acting(caller).reopen(held, request.u32(0) & ~constants.O_NOCTTY);
+    const fd = served.acting(caller).reopen(held, this.writable(request.u32(0) & ~constants.O_NOCTTY));
     this.exchange.hold(fd, node, caller);
     this.exchange.opened(fd, 0);
     return reply.done();
@@ -54,7 +56,7 @@ export class FileRequests {
     const { request, reply, served } = this.exchange, parent = this.exchange.nodes.get(request.node), name = request.name(16);
     const path = this.exchange.within(parent, name), caller = this.exchange.callers.of(request), flags = request.u32(0);
     this.exchange.looks.settle(request.thread, (held) => held === path || held === this.exchange.nodes.pathOf(parent));
-    const fd = served.acting(caller).open(served.named(path), (flags & ~constants.O_NOCTTY) | constants.O_CREAT | constants.O_NOFOLLOW, request.u32(4));
+    const fd = served.acting(caller).open(served.named(path), this.writable(flags & ~constants.O_NOCTTY) | constants.O_CREAT | constants.O_NOFOLLOW, request.u32(4));
     const found = served.look(path);
     if (found === undefined) {
       served.close(fd);
@@ -72,13 +74,20 @@ export class FileRequests {
     const { request, reply, served, nodes } = this.exchange, parent = nodes.get(request.node), directory = this.exchange.pathOf(request.node);
     const caller = this.exchange.callers.of(request);
     this.exchange.looks.settle(request.thread, (held) => held === directory);
-    const system = served.acting(caller), fd = system.tmpfile(served.named(directory), request.u32(0) & ~constants.O_NOCTTY, request.u32(4));
+    const system = served.acting(caller), fd = system.tmpfile(served.named(directory), this.writable(request.u32(0) & ~constants.O_NOCTTY), request.u32(4));
     const attr = system.fstat(fd), name = `#${attr.ino}`, node = nodes.lookedUp(parent, name, attr);
     nodes.unnamed(parent, name);
     this.exchange.hold(fd, node, caller);
     this.exchange.entry(node, { attr, isOwn: true });
     this.exchange.opened(fd, 0);
     return reply.done();
+  }
+
+  /** With write-back the kernel says where bytes go, at the end too, and reads what it writes only a part of. */
+  private writable(flags: number): number {
+    if (!this.exchange.writeBack) return flags;
+    const writes = (flags & O_ACCMODE) === constants.O_WRONLY ? (flags & ~O_ACCMODE) | constants.O_RDWR : flags;
+    return writes & ~constants.O_APPEND;
   }
 
   read(): number {

@@ -17,6 +17,7 @@ export interface MountOptions {
   readonly overlay: ServingOptions['overlay'];
   readonly actor: string;
   readonly exact: boolean;
+  readonly writeBack: boolean;
   readonly mountPoint: string;
 }
 

@@ -6,6 +6,8 @@ export interface ServingOptions {
   readonly overlay: Omit<OverlayOptions, 'lower' | 'clock'> & { readonly lower?: readonly string[] };
   readonly actor: string;
   readonly exact: boolean;
+  /** The kernel may keep what is written, and write it later. */
+  readonly writeBack: boolean;
   /** The name in the root whose look-up has the thread read its orders. */
   readonly bell: string;
   /** `DIRTY`, `STOP` and `RINGER` of the loop. */

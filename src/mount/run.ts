@@ -34,6 +34,7 @@ export interface RunOptions extends CommandOptions {
   readonly overlay: ServingOptions['overlay'];
   readonly actor: string;
   readonly exact: boolean;
+  readonly writeBack: boolean;
   /** Seconds, after which the command is ended. */
   readonly timeout: number | undefined;
 }

@@ -24,6 +24,8 @@ const ERRNO = new Map<string, number>(Object.entries(constants.errno));
 export interface ServerOptions {
   /** No names and attributes are kept: every look is asked and told. */
   readonly exact: boolean;
+  /** The kernel may keep what is written, and write it later. */
+  readonly writeBack?: boolean;
   /** Others change the overlay too: nothing of what is its own is kept. */
   readonly isShared: boolean;
   /**
@@ -54,7 +56,7 @@ export class Server {
 
   constructor(served: Served, callers: Callers, options: ServerOptions) {
     this.options = options;
-    this.exchange = new Exchange({ served, callers, exact: options.exact, isShared: options.isShared, ringer: options.ringer,
+    this.exchange = new Exchange({ served, callers, exact: options.exact, isShared: options.isShared, writeBack: options.writeBack === true, ringer: options.ringer,
       push: options.push ?? (() => false) });
     this.request = this.exchange.request;
     this.reply = this.exchange.reply;
@@ -158,7 +160,7 @@ export class Server {
     reply.u32(MAJOR);
     reply.u32(MINOR);
     reply.u32(readahead);
-    reply.u32(offered & WANTED);
+    reply.u32(offered & (this.options.writeBack === true ? WANTED | InitFlag.WRITEBACK_CACHE : WANTED));
     reply.u16(BACKGROUND);
     reply.u16(CONGESTED);
     reply.u32(TRANSFER_BYTES);

@@ -22,7 +22,7 @@ function serve(options: ServingOptions): void {
   const overlay = Overlay.openSync({ ...options.overlay, actor: options.actor });
   const { served } = overlay, callers = new Callers(options.actor);
   const server = new Server(served, callers, {
-    exact: options.exact, isShared: false, bell: options.bell, ringer: () => Atomics.load(options.shared, RINGER), woken: obeyAll,
+    exact: options.exact, writeBack: options.writeBack, isShared: false, bell: options.bell, ringer: () => Atomics.load(options.shared, RINGER), woken: obeyAll,
     claimed: (claim, thread) => callers.claim(claim, thread), push: (parts) => push(options.device, parts),
     failed: (error) => say({ kind: 'failed', error }),
   });

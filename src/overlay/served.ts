@@ -157,13 +157,16 @@ export class Served {
     return this.tell({ op: 'mark', label, ...(data === undefined ? undefined : { data }) });
   }
 
-  /** open(2) of what is there, symlinks not followed. An opening for reading is told as a read of all of it. */
-  open(path: TreePath, flags: number): ServedFile {
+  /**
+   * open(2) of what is there, symlinks not followed. An opening for reading is told as a read of all of it, unless only the kernel
+   * `reads`, so as to write whole pages.
+   */
+  open(path: TreePath, flags: number, { reads = true } = {}): ServedFile {
     const { world, caller } = this, access = flags & O_ACCMODE, truncates = (flags & constants.O_TRUNC) !== 0;
     if (access !== constants.O_RDONLY || truncates) {
       const fd = this.acting(caller).open(this.named(path), flags | constants.O_NOFOLLOW, 0);
       const { inode } = world.descriptors.get(fd), print = inode.node === undefined ? inode.lowerFile?.attr : undefined;
-      if (access === constants.O_RDWR && !truncates) this.tellOpened(path, fd, print);
+      if (access === constants.O_RDWR && reads && !truncates) this.tellOpened(path, fd, print);
       return { fd, print };
     }
     const spot = this.spot(path);

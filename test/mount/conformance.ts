@@ -2,7 +2,7 @@
  * `npm run conformance:mount`: suites that nobody here wrote, in a directory of a mount.
  *
  *     conformance.ts [--make palimpsest|overlay|fuse-overlayfs|plain] [--only REGEXP] [--json FILE] [--operations N]
- *                    [--seeds N] [--dir DIR] [SUITE[=PATH]…]
+ *                    [--seeds N] [--dir DIR] [--write-back] [SUITE[=PATH]…]
  *
  * Suites: `node` (Node's own fs tests), `syscalls` (libfuse's test_syscalls), both fetched and the default; and, of a
  * source tree that is given as PATH, `pjdfstest`, `unionmount`, `fsx` (PATH is the binary). Other makes than ours show
@@ -27,6 +27,7 @@ const { values: options, positionals } = parseArgs({
     operations: { type: 'string', default: '20000' },
     seeds: { type: 'string', default: '2' },
     dir: { type: 'string', default: tmpdir() },
+    'write-back': { type: 'boolean', default: false },
   },
 });
 const make = MAKES.find((each) => each === options.make);
@@ -67,7 +68,7 @@ async function runSuite(named: string, make: Make): Promise<Tally> {
     if (suite === 'unionmount') return unionmount(scratch, make, path, only);
     const lower = join(scratch, 'lower');
     mkdirSync(lower);
-    const union = mountUnion(make, lower, scratch);
+    const union = mountUnion(make, lower, scratch, { flags: options['write-back'] ? ['--write-back'] : [] });
     try {
       switch (suite) {
         case 'node': return nodeSuite(union.path);

@@ -53,6 +53,17 @@ describe.skipIf(!canMount && process.env['CI'] === undefined)('run (needs root a
     expect(events.at(-2)).toMatchObject({ op: 'exit', status: 0 });
   });
 
+  it('lets the kernel gather what is written, when asked to', () => {
+    const script = 'exec 3>&1 >>sub/b; for n in 1 2 3 4 5 6 7 8; do printf %s $n; read -r line <a; printf x; done; exec >&3; cat sub/b; touch -m -d @77 a';
+    const { status, stdout } = run(script, '--write-back');
+    expect({ status, stdout }).toEqual({ status: 0, stdout: 'beta\n1x2x3x4x5x6x7x8x' });
+    const events = [...SessionLog.openSync(session).events()];
+    // Gathered, though another file was opened between the writes; not told as read where it was opened to be written.
+    expect(events.filter(({ op }) => op === 'write')).toMatchObject([{ path: 'sub/b', size: 21, process: { name: 'sh' } }]);
+    expect(events.filter((event) => event.op === 'read' && event.path === 'sub/b')).toMatchObject([{ process: { name: 'cat' } }]);
+    expect(events.filter(({ op }) => op === 'utimes')).toMatchObject([{ path: 'a', mtime: '77000000000' }]);
+  });
+
   it('runs over several directories, each in its place, under its name in the log', () => {
     const other = path.join(scratch, 'other');
     fs.mkdirSync(other);

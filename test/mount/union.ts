@@ -38,15 +38,17 @@ export function lack(make: Make): string | undefined {
 
 /**
  * Mounts over `lower`; the mount point and all that is kept lie in `scratch`, where a second call finds it again. What
- * serves the mount is started by way of `prefix`, a program and its arguments.
+ * serves the mount is started by way of `prefix`, a program and its arguments; ours with `flags`.
  */
-export function mountUnion(make: Make, lower: string, scratch: string, prefix: readonly string[] = []): Union {
+export function mountUnion(
+  make: Make, lower: string, scratch: string, { prefix = [], flags = [] }: { prefix?: readonly string[]; flags?: readonly string[] } = {},
+): Union {
   const [path, upper, work, session] = ['mount', 'upper', 'work', 'session'].map((name) => join(scratch, name)) as [string, string, string, string];
   for (const directory of [path, upper, work]) mkdirSync(directory, { recursive: true });
   const layers = `lowerdir=${lower},upperdir=${upper},workdir=${work}`;
   switch (make) {
     case 'palimpsest':
-      run(...prefix, process.execPath, program(), 'mount', '--root', lower, '--session', session, path);
+      run(...prefix, process.execPath, program(), 'mount', '--root', lower, '--session', session, ...flags, path);
       break;
     case 'overlay':
       run('mount', '-t', 'overlay', 'overlay', '-o', layers, path);
