@@ -1,4 +1,5 @@
 import type { NodeType } from './attr.ts';
+import type { Base } from './base.ts';
 import type { Content } from './content.ts';
 import type { LowerBase, Op, RuleRecord } from './event.ts';
 import { incidentKey, type Incident } from './incident.ts';
@@ -19,7 +20,7 @@ import type { Version } from './version.ts';
  *
  * Paths may hold lone surrogates (bytes that are no UTF-8); JSON escapes those, so they survive the way to bytes and back.
  */
-const CHECKPOINT_VERSION = 4;
+const CHECKPOINT_VERSION = 5;
 
 /** A list and no object: a session has a node for each file it changed, and their keys would be half of the text. */
 type NodeJson = [
@@ -53,7 +54,7 @@ type ContentJson = [Version, number] | [number, ...[number, number, SourceJson][
 type SourceJson = 0 | number[] | [Version, number];
 
 interface StateJson {
-  checkpoint: number; seq: number; nextIno: number; root: NodeJson; links: [string, NodeJson][]; bases: [string, LowerBase][];
+  checkpoint: number; seq: number; nextIno: number; root: NodeJson; links: [string, NodeJson][]; bases: [string, Base][];
   marks: [string, number][]; rules: readonly RuleRecord[]; totals: TotalsJson; incidents: Incident[]; observations?: unknown;
 }
 

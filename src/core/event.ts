@@ -279,9 +279,40 @@ export type ControlBody =
   | { readonly op: 'flag'; readonly path: TreePath; readonly via?: string; readonly rule: string; readonly call: string }
   | { readonly op: 'fork'; readonly name: string; readonly session?: string }
   | { readonly op: 'merge'; readonly session: string; readonly seq: number }
-  | { readonly op: 'commit'; readonly id: string; readonly changes: number; readonly guard: string; readonly durability: string }
-  | { readonly op: 'revert'; readonly id: string }
+  | CommitBody
+  | RevertBody
   | { readonly op: 'seal'; readonly hash: Version };
+
+/** Changes were published: from here on the lower has them, and what is not among them lies over what the lower is now. */
+export interface CommitBody {
+  readonly op: 'commit';
+  readonly id: string;
+  /** How many. */
+  readonly changes: number;
+  readonly guard: string;
+  readonly durability: string;
+  /** Names in the tree whose changes were published, all that these needed included; absent: all there were. */
+  readonly paths?: readonly TreePath[];
+  /** Where only some were published, the lower directories that moved: each path before, then its path now. */
+  readonly moves?: readonly TreePath[];
+  /** Versions of published content that nobody had hashed before. */
+  readonly versions?: readonly PathVersion[];
+  /** Blobs that hold what was done and what was there before, in order: see `commit/record.ts`. */
+  readonly record?: readonly string[];
+}
+
+export interface PathVersion {
+  readonly path: TreePath;
+  readonly version: Version;
+}
+
+/** What a commit had published was taken back. */
+export interface RevertBody {
+  readonly op: 'revert';
+  readonly id: string;
+  /** The lower directories that moved back: each path before, then its path now. */
+  readonly moves?: readonly TreePath[];
+}
 
 /** A path rule as it was given: see `policy/rules.ts`. */
 export interface RuleRecord {

@@ -4,6 +4,8 @@ import type {
   ChmodBody, ChownBody, DeleteBody, Event, ExtentRecord, Inode, LinkBody, LowerBase, MutationBody, RemovexattrBody, RenameBody,
   SetxattrBody, TruncateBody, UtimesBody, WriteBody,
 } from './event.ts';
+import { cover, coversOf } from './cover.ts';
+import { published, relocate } from './published.ts';
 import { emptyExtents, overwrite, truncateTo, type ExtentMap, type ExtentSource } from './extents.ts';
 import { noteIncident } from './incident.ts';
 import { Names } from './names.ts';
@@ -23,12 +25,15 @@ import { unreachable } from './unreachable.ts';
  */
 export function evolve(state: State, event: Event, held?: Content): Node | undefined {
   state.seq = event.seq;
+  // Before the event: it changes what its actor has seen, and what is in the tree.
+  const covers = coversOf(state, event);
   observe(state.observations, event);
   countTotal(state.totals, event);
+  cover(state, covers);
   if (event.op === 'flag' || event.op === 'refuse') noteIncident(state.incidents, event);
   switch (event.op) {
     case 'read': case 'list': case 'stat': case 'readlink': case 'miss':
-    case 'run': case 'exit': case 'refuse': case 'flag': case 'fork': case 'merge': case 'commit': case 'revert':
+    case 'run': case 'exit': case 'refuse': case 'flag': case 'fork': case 'merge':
     case 'seal': case 'undo':
       return undefined;
     case 'mark':
@@ -36,6 +41,12 @@ export function evolve(state: State, event: Event, held?: Content): Node | undef
       return undefined;
     case 'rules':
       state.rules = event.rules;
+      return undefined;
+    case 'commit':
+      published(state, event);
+      return undefined;
+    case 'revert':
+      relocate(state, event.moves ?? []);
       return undefined;
     case 'discard':
       discard(state, event.paths);
@@ -241,12 +252,10 @@ function existing(state: State, event: { path: TreePath; lower?: LowerBase; dev?
 /** Makes the lower file at `path`, or the pass-through directory there, a node of its own; remembers its base. */
 function takeOver(state: State, path: TreePath, base: LowerBase): Node {
   if (path === ROOT) {
-    cover(state, ROOT, base);
     return state.root = inherit(takenOver(state.owner, ROOT, base), state.root);
   }
   const parent = directory(state, parentOf(path)), name = nameOf(path), origin = parent.below(name);
   const holder = namesOf(state, parent, path), entry = holder.get(name);
-  if (origin !== undefined) cover(state, origin, base);
   if (base.type !== 'directory' && base.nlink > 1) {
     const key = linkKey(BigInt(base.dev), BigInt(base.ino));
     state.links = state.links.ownedBy(state.owner);
@@ -266,12 +275,6 @@ function inherit(node: Node, passed: Node): Node {
   node.mtime = passed.mtime;
   node.ctime = passed.ctime;
   return node;
-}
-
-function cover(state: State, origin: TreePath, base: LowerBase): void {
-  if (state.bases.get(origin) !== undefined) return;
-  state.bases = state.bases.ownedBy(state.owner);
-  state.bases.set(origin, base);
 }
 
 function touch(directory: Node, time: bigint): void {
@@ -310,10 +313,8 @@ function link(state: State, event: LinkBody, time: bigint): void {
 /** Takes the name `path` out of its directory and gives what it led to; the link count is one less. */
 function unname(state: State, path: TreePath, lower: LowerBase | undefined, hide: boolean, time: bigint): Entry | undefined {
   if (lower !== undefined) {
-    if (hide && lower.type !== 'directory' && lower.nlink === 1) {
-      const origin = directory(state, parentOf(path)).below(nameOf(path));
-      if (origin !== undefined) cover(state, origin, lower);
-    } else takeOver(state, path, lower);
+    // A name that only goes away needs no node.
+    if (!hide || lower.type === 'directory' || lower.nlink > 1) takeOver(state, path, lower);
   }
   const parent = directory(state, parentOf(path)), name = nameOf(path), holder = namesOf(state, parent, path);
   const entry = holder.get(name);

@@ -1,4 +1,4 @@
-import type { EventBody, ExtentRecord, FingerprintRecord, LowerBase, Op, ProcessInfo, RuleRecord, WriteBody } from './event.ts';
+import type { EventBody, ExtentRecord, FingerprintRecord, LowerBase, Op, PathVersion, ProcessInfo, RuleRecord, WriteBody } from './event.ts';
 import {
   BASE64, BOOLEAN, CorruptEventError, COUNT, INODE, JSON_VALUE, MOMENT, NAME, NANOSECONDS, NODE_TYPE, PATH, PATHS, RANGES,
   SEQ, SEQS, STATUS, STRING, STRINGS, TRUE, VERSION, records,
@@ -153,6 +153,7 @@ const EXTENT = record<ExtentRecord>({
 });
 const CREATED = record<NonNullable<WriteBody['created']>>({ uid: required(COUNT), gid: required(COUNT), at: optional(NANOSECONDS) });
 const RULE = record<RuleRecord>({ match: required(STRING), effect: required(STRING), on: optional(STRINGS) });
+const PATH_VERSION = record<PathVersion>({ path: required(PATH), version: required(VERSION) });
 const PROCESS = record<ProcessInfo>({
   pid: required(COUNT), name: required(STRING), parent: optional(COUNT), inferred: optional(BOOLEAN),
 });
@@ -214,8 +215,11 @@ const BODIES: { readonly [O in Op]: FieldsOf<Extract<EventBody, { op: O }>> } = 
   flag: { ...place, rule: required(STRING), call: required(STRING) },
   fork: { name: required(STRING), session: optional(STRING) },
   merge: { session: required(STRING), seq: required(COUNT) },
-  commit: { id: required(STRING), changes: required(COUNT), guard: required(STRING), durability: required(STRING) },
-  revert: { id: required(STRING) },
+  commit: {
+    id: required(STRING), changes: required(COUNT), guard: required(STRING), durability: required(STRING), paths: optional(PATHS),
+    moves: optional(PATHS), versions: optional(records(PATH_VERSION)), record: optional(STRINGS),
+  },
+  revert: { id: required(STRING), moves: optional(PATHS) },
   seal: { hash: required(VERSION) },
 };
 

@@ -145,6 +145,15 @@ export function observationOf(state: Observations, actor: string, path: TreePath
   return trace?.seen ?? (emptied === undefined || emptied === NEVER ? UNSEEN : absent(emptied));
 }
 
+/** Whoever knows the content of `path` that came in with event `since` knows its version from now on. */
+export function learn(state: Observations, path: TreePath, version: Version, since: number): void {
+  for (const actor of state.actors.keys()) {
+    const seen = observationOf(state, actor, path);
+    if (seen.kind !== 'present' || seen.version !== undefined || seen.fingerprint !== undefined) continue;
+    if (seen.contentSeq !== undefined && seen.contentSeq >= since) traceAt(state, actor, path).seen = { ...seen, version };
+  }
+}
+
 /** All that any actor has seen, stat'ed or followed, by actor and in the order in which names came up. */
 export function* readSet(state: Observations): Generator<ReadSetRow> {
   for (const [actor, root] of state.actors) yield* rows(actor, ROOT, root);

@@ -1,4 +1,5 @@
-import type { LowerBase, RuleRecord } from './event.ts';
+import type { Base } from './base.ts';
+import type { RuleRecord } from './event.ts';
 import type { Incident } from './incident.ts';
 import { Names } from './names.ts';
 import { initialObservations, type Observations } from './observation.ts';
@@ -19,8 +20,8 @@ export interface State {
   root: Node;
   /** Nodes with several names, by `linkKey`. */
   links: Names<Node>;
-  /** What the lower held at each lower path that a change has covered, as that change first found it. */
-  bases: Names<LowerBase>;
+  /** What the changes are based on, by lower path. */
+  bases: Names<Base>;
   nextIno: number;
   observations: Observations;
   marks: Map<string, number>;

@@ -107,8 +107,12 @@ export const bodies: { readonly [O in Op]: fc.Arbitrary<EventBody> } = {
   flag: body('flag', { ...place, rule: text, call: text }, 'via'),
   fork: body('fork', { name: text, session: text }, 'session'),
   merge: body('merge', { session: text, seq: count }),
-  commit: body('commit', { id: text, changes: count, guard: text, durability: text }),
-  revert: body('revert', { id: text }),
+  commit: body('commit', {
+    id: text, changes: count, guard: text, durability: text, paths: fc.array(anyPath, { maxLength: 3 }), moves: fc.array(anyPath, { maxLength: 4 }),
+    versions: fc.array(fc.record({ path: anyPath, version: anyVersion }, { noNullPrototype: true }), { maxLength: 2 }),
+    record: fc.array(text, { maxLength: 2 }),
+  }, 'paths', 'moves', 'versions', 'record'),
+  revert: body('revert', { id: text, moves: fc.array(anyPath, { maxLength: 4 }) }, 'moves'),
   seal: body('seal', { hash: anyVersion }),
 };
 
