@@ -1,5 +1,10 @@
 /** Palimpsest: a copy-on-write overlay over a directory, and the log of all that was seen and done through it. */
 export { Overlay, ActorView } from './index/overlay.ts';
+export type { PublishOptions } from './index/publisher.ts';
+export type { Guard, Receipt } from './commit/commit.ts';
+export type { RevertReceipt } from './commit/revert.ts';
+export { CommitError, ConflictError, JournalError, LockedRootError } from './commit/fault.ts';
+export type { Conflict } from './core/plan.ts';
 export type { EventFilter } from './index/filter.ts';
 export type { ExportOptions, Exports, Patch } from './index/exports.ts';
 export type { Difference } from './replay/difference.ts';

@@ -3,7 +3,7 @@ import { basesBelow, type Base } from '../core/base.ts';
 import type { LowerBase } from '../core/event.ts';
 import { slices } from '../core/extents.ts';
 import { childOf, parentOf, ROOT, type TreePath } from '../core/path.ts';
-import type { Attributes, Below, Expectation, NewNode, Reliance, Source, Step } from '../core/plan.ts';
+import type { Attributes, Below, Expectation, NewNode, Source, Step } from '../core/plan.ts';
 import { Refusal } from '../core/refusal.ts';
 import { nodeOf } from '../core/state.ts';
 import { Shared, WHITEOUT, type Entry, type Node } from '../core/tree.ts';
@@ -27,9 +27,10 @@ interface Move {
 
 /** A file with several names in the tree. */
 interface Group {
-  readonly node: Node;
   /** The name that the file itself gets; the others are links to it. */
   readonly first: TreePath;
+  /** 0 where that is a new name, 1 where the lower has the file by it, 2 where the overlay knows it by it too. */
+  readonly rank: number;
 }
 
 /**
@@ -43,6 +44,8 @@ export class Plan {
   private readonly selection: Selection;
   private readonly moves = new Map<TreePath, Move>();
   private readonly groups = new Map<string, Group>();
+  /** Files with several names, of which the tree has one at least. */
+  private readonly named = new Set<string>();
   private readonly parked: readonly Move[];
 
   constructor(world: World, selection: Selection) {
@@ -64,22 +67,13 @@ export class Plan {
     return pairs;
   }
 
-  /** Directories of the lower that names come to: each has to be there still. */
-  *parents(): Generator<Reliance> {
-    const seen = new Set<TreePath>();
-    for (const step of this.steps) {
-      if (step.act !== 'create' && step.act !== 'unpark' && step.act !== 'move') continue;
-      const parent = parentOf(step.act === 'move' ? step.to : step.path);
-      if (parent === ROOT || seen.has(parent)) continue;
-      seen.add(parent);
-      const { actor, seq, time } = this.lastChange();
-      if (this.standsInPlace(parent)) yield { path: parent, expected: DIRECTORY, actor, seq, time };
+  /** Files of the lower that were changed by a name which is gone by now: their other names, which the overlay never met, stay as they are. */
+  *forgotten(): Generator<TreePath> {
+    for (const key of this.world.state.links.names()) {
+      const node = this.world.state.links.get(key);
+      if (node?.origin === undefined || node.base === undefined || this.groups.has(key) || this.named.has(key)) continue;
+      if (node.content.kind !== 'lower' || Object.keys(attributesOf(node, node.base)).length > 0) yield node.origin;
     }
-  }
-
-  private lastChange(): { actor: string; seq: number; time: string } {
-    const { seq } = this.world.state;
-    return { actor: 'main', seq, time: this.world.session.clock.iso() };
   }
 
   private *generate(): Generator<Step> {
@@ -191,17 +185,13 @@ export class Plan {
       const entry = directory.names?.get(name) as Entry, here = childOf(path, name), node = nodeOf(this.world.state, entry);
       if (node === WHITEOUT) continue;
       if (node.type === 'directory') this.findGroups(node, here);
-      if (!(entry instanceof Shared) || !this.selection.has(here)) continue;
-      const known = this.groups.get(entry.key), natural = directory.below(name);
-      if (known === undefined || (natural !== undefined && node.origin === natural)) this.groups.set(entry.key, { node, first: here });
-      else if (known.node.origin !== undefined && !this.isOrigin(known) && isInPlace(this.world, entry, node, natural)) {
-        this.groups.set(entry.key, { node, first: here });
-      }
+      if (!(entry instanceof Shared)) continue;
+      this.named.add(entry.key);
+      if (!this.selection.has(here)) continue;
+      const natural = directory.below(name), known = this.groups.get(entry.key);
+      const isSame = isInPlace(this.world, entry, node, natural), rank = !isSame ? 0 : node.origin === natural ? 2 : 1;
+      if (known === undefined || rank > known.rank) this.groups.set(entry.key, { first: here, rank });
     }
-  }
-
-  private isOrigin({ node, first }: Group): boolean {
-    return node.origin === first;
   }
 
   private findMoves(directory: Node, path: TreePath): void {
@@ -211,15 +201,10 @@ export class Plan {
       if (node.type === 'directory') this.findMoves(node, here);
       if (node.origin === undefined || node.ino === undefined || !this.selection.has(here)) return;
       if (isInPlace(this.world, entry, node, directory.below(name))) return;
-      if (entry instanceof Shared && this.groups.get(entry.key)?.first !== here) return;
-      if (entry instanceof Shared && this.isNamedInPlace(entry.key)) return;
+      const group = entry instanceof Shared ? this.groups.get(entry.key) : undefined;
+      if (group !== undefined && (group.first !== here || group.rank > 0)) return;
       this.moves.set(node.origin, { from: node.origin, to: here, node, slot: undefined });
     });
-  }
-
-  private isNamedInPlace(key: string): boolean {
-    const group = this.groups.get(key);
-    return group !== undefined && this.isOrigin(group);
   }
 
   /** Whether a move can be done before anything else: its target is free, in a directory that stays, and so do those it comes from. */

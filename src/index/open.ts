@@ -70,6 +70,22 @@ export function lowerOf({ root, roots, layers }: Pick<Header, 'root' | 'roots' |
   return root === '' ? undefined : { root };
 }
 
+/** Where an overlay's changes can be published. */
+export type Publishable =
+  | { readonly kind: 'directory'; readonly root: string }
+  | { readonly kind: 'stack'; readonly roots: readonly string[] }
+  | { readonly kind: 'named'; readonly roots: ReadonlyMap<string, string> }
+  | { readonly kind: 'shaped'; readonly fs: FsShape };
+
+/** What `openWorld` opens as a lower for the same options. */
+export function publishable(given: OverlayOptions): Publishable {
+  const options = withLower(given), { root, lower, roots } = options;
+  if (roots !== undefined) return { kind: 'named', roots: new Map(Object.entries(roots).map(([name, path]) => [name, realpathSync.native(path)])) };
+  if (root === undefined && !Array.isArray(lower)) return { kind: 'shaped', fs: lower as FsShape };
+  const directories = directoriesOf(options).map((each) => realpathSync.native(each)), [first] = directories;
+  return directories.length === 1 && first !== undefined ? { kind: 'directory', root: first } : { kind: 'stack', roots: directories };
+}
+
 function openLower(options: OverlayOptions): Lower {
   const { root, lower, roots } = options;
   if (root !== undefined) return openDirectoryLower(root);

@@ -20,9 +20,12 @@ import { differencesBetween, EXPORT_KEYS, exported, patchOf, type ExportOptions,
 import { checkKeys, eventMatcher, type EventFilter } from './filter.ts';
 import { followEvents } from './follow.ts';
 import { loadProcesses, type Mountable, type OverlayMount, type RunOptions, type RunResult } from './processes.ts';
-import { openWorld } from './open.ts';
+import { openWorld, publishable, type Publishable } from './open.ts';
 import { checkOptions, type OverlayOptions } from './options.ts';
-import { spoken, spokenEach } from './spoken.ts';
+import { Publisher, type PublishOptions } from './publisher.ts';
+import type { Receipt } from '../commit/commit.ts';
+import type { RevertReceipt } from '../commit/revert.ts';
+import { spoken, spokenEach, spokenLater } from './spoken.ts';
 
 /** An overlay as one actor has it. */
 export class ActorView {
@@ -55,11 +58,13 @@ export class Overlay extends ActorView {
   private readonly views = new Map<string, ActorView>();
   private servedOnce: Served | undefined = undefined;
   private readonly mounts = new Set<OverlayMount>();
+  private readonly publisher: Publisher;
   private closed = false;
 
-  private constructor(world: World, actor: string) {
+  private constructor(world: World, actor: string, to: Publishable) {
     super(world, actor);
     this.all = world;
+    this.publisher = new Publisher(world, to);
     this.views.set(actor, this);
   }
 
@@ -69,7 +74,10 @@ export class Overlay extends ActorView {
    */
   static openSync(options: OverlayOptions): Overlay {
     checkOptions(options);
-    return new Overlay(spoken('open', () => openWorld(options)), options.actor ?? 'main');
+    return spoken('open', () => {
+      const to = publishable(options);
+      return new Overlay(openWorld(options), options.actor ?? 'main', to);
+    });
   }
 
   /** As `openSync`; rejects where that throws. */
@@ -262,6 +270,24 @@ export class Overlay extends ActorView {
       all.inodes.forsake(all.state);
       for (const { path } of changes) if (paths === undefined || paths.some((each) => isWithin(path, each))) all.watchers.renamed(path);
     });
+  }
+
+  /**
+   * Publishes changes to the lower: all, or those at and below `paths` with what they need (the directories above them, both ends of a
+   * rename, all names of a file), all of them or none. Expects what they are based on to be there still; with guard `reads` also all
+   * that anybody has read, listed or missed; with `none` nothing. Rejects with a `ConflictError` of all conflicts, with an error that
+   * names the path and the cause, or with ENOENT for a path that is not changed: then nothing was done. While it is under way, changes are EBUSY.
+   */
+  async commit(options: PublishOptions = {}): Promise<Receipt> {
+    return spokenLater('commit', this.publisher.commit(this.actor, options, (path) => treePath(this.all, path)));
+  }
+
+  /**
+   * Takes back what a commit of this session did, and nothing else. Rejects with a `ConflictError` where something of it was changed
+   * since: then nothing was done.
+   */
+  async revert(id: string): Promise<RevertReceipt> {
+    return spokenLater('revert', this.publisher.revert(this.actor, id));
   }
 
   /** Every event so far is where `durability` says. */

@@ -14,3 +14,12 @@ export function spoken<T>(method: string, act: () => T): T {
 export function* spokenEach<T>(method: string, source: Generator<T>): Generator<T> {
   for (let next = spoken(method, () => source.next()); !next.done; next = spoken(method, () => source.next())) yield next.value;
 }
+
+/** The same for what is done later. */
+export async function spokenLater<T>(method: string, act: Promise<T>): Promise<T> {
+  try {
+    return await act;
+  } catch (error) {
+    throw error instanceof Refusal ? nodeError(error, method) : error;
+  }
+}

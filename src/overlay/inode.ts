@@ -9,13 +9,13 @@ import type { Attr } from '../core/attr.ts';
  * lower file; from its first change on, whoever makes it, all descriptors see the node.
  */
 export class OpenInode {
-  readonly key: string;
+  key: string;
   /** The name it was opened by, as later renames have it. */
   path: TreePath;
   node: Node | undefined;
-  readonly origin: TreePath | undefined;
+  origin: TreePath | undefined;
   /** The lower's attributes when opened. */
-  readonly attr: Attr | undefined;
+  attr: Attr | undefined;
   lowerFile: LowerFile | undefined;
   /** Descriptors that hold it. */
   count = 0;
@@ -78,6 +78,30 @@ export class OpenInodes {
     for (const inode of this.byKey.values()) {
       if (inode.node === undefined || inode.node.type === 'directory') continue;
       if (find(state, inode.path) !== inode.node && state.links.get(inode.key) !== inode.node) inode.unlinked = true;
+    }
+  }
+
+  /**
+   * After a commit: what the tree has no node for any more is the file that the lower has by its name. `look` tells what a path leads
+   * to now.
+   */
+  settle(look: (path: TreePath) => Node | { readonly origin: TreePath; readonly attr: Attr } | undefined): void {
+    for (const inode of [...this.byKey.values()]) {
+      const found = inode.unlinked ? undefined : look(inode.path);
+      if (found === undefined) continue;
+      if (!('attr' in found)) {
+        if (inode.node !== undefined || found.type === 'directory') inode.node = found;
+        continue;
+      }
+      inode.origin = found.origin;
+      if (inode.node === undefined) continue;
+      inode.node = undefined;
+      inode.lowerFile?.close();
+      inode.lowerFile = undefined;
+      inode.attr = found.attr;
+      this.byKey.delete(inode.key);
+      inode.key = linkKey(found.attr.dev, found.attr.ino);
+      this.byKey.set(inode.key, inode);
     }
   }
 

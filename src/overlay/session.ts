@@ -46,8 +46,8 @@ export class Session {
   readonly store: Store;
   readonly clock: Clock;
   /** Nothing is recorded, and what would change something is refused. */
-  private readonly readOnly: boolean;
-  private readonly durability: Durability;
+  readonly isReadOnly: boolean;
+  readonly durability: Durability;
   private readonly settle: Settle;
   private readonly checkpoint: (state: State) => string;
   /** On a mount: who asks, told by every event from here on. */
@@ -55,6 +55,7 @@ export class Session {
   private tail: Event | undefined = undefined;
   private pending: { readonly node: Node; readonly write: PendingWrite } | undefined = undefined;
   private fault: unknown = undefined;
+  private held = false;
   private timer: ReturnType<typeof setTimeout> | undefined = undefined;
   private sealedSeq: number;
   private checkpointSeq: number;
@@ -65,12 +66,12 @@ export class Session {
     this.state = parts.state;
     this.store = parts.store;
     this.clock = parts.clock;
-    this.readOnly = parts.readOnly;
+    this.isReadOnly = parts.readOnly;
     this.durability = parts.durability;
     this.settle = parts.settle;
     this.checkpoint = parts.checkpoint;
     this.sealedSeq = this.checkpointSeq = parts.state.seq;
-    if (this.store.directory !== undefined && !this.readOnly) keepAtExit(this);
+    if (this.store.directory !== undefined && !this.isReadOnly) keepAtExit(this);
   }
 
   /** The unpublished last event, if `actor` made it: what a coalescing caller may grow. */
@@ -86,6 +87,13 @@ export class Session {
     return tail.op === 'write' && tail.path === path ? pending.write : undefined;
   }
 
+  /** Until the function that it gives is called, what would change something is refused with EBUSY: it is being published. */
+  hold(): () => void {
+    this.publish();
+    this.held = true;
+    return () => { this.held = false; };
+  }
+
   /**
    * Appends `body` as an event (the very object: it is the log's from now on) and folds it in. Throws what the store threw (nothing has changed then). `write`: the bytes of a
    * write, which reach the store when the event is published. `orphan`: the node, where the file has no name any more.
@@ -93,7 +101,8 @@ export class Session {
    */
   append(actor: string, body: EventBody, write?: PendingWrite, orphan?: Node): Event {
     if (this.fault !== undefined) throw this.fault;
-    if (this.readOnly) return unrecorded(body);
+    if (this.isReadOnly) return unrecorded(body);
+    if (this.held && 'mtime' in body && body.op !== 'stat') throw new Refusal('EBUSY', { reason: 'a commit is under way' });
     this.publish();
     this.store.demandRoom(body.op === 'setxattr' ? LINE_BYTES + body.value.length : LINE_BYTES, write?.bytes ?? 0);
     const event = body as Growing<Event>;
@@ -143,14 +152,14 @@ export class Session {
 
   /** Publishes, and makes everything so far as durable as the session promises. */
   flush(): void {
-    if (this.readOnly) return;
+    if (this.isReadOnly) return;
     this.publish();
     this.store.flush();
   }
 
   /** Publishes, and makes everything so far survive a power cut. */
   sync(): void {
-    if (this.readOnly) return;
+    if (this.isReadOnly) return;
     this.publish();
     this.store.sync();
   }
@@ -174,7 +183,7 @@ export class Session {
     clearTimeout(this.timer);
     atExit.delete(this);
     try {
-      if (this.fault !== undefined || this.readOnly) return;
+      if (this.fault !== undefined || this.isReadOnly) return;
       this.publish();
       if (this.state.seq > this.sealedSeq) this.seal(actor);
       if (this.state.seq - this.checkpointSeq >= CLOSING_EVENTS) this.saveCheckpoint();

@@ -201,6 +201,11 @@ export class World {
     if (body.op === 'rename' && body.onto !== undefined) this.attach(body.onto, body.exchange === true ? body.path : undefined);
   }
 
+  /** After a commit: descriptors of what was published hold what the lower has now. */
+  settle(): void {
+    if (this.inodes.size > 0) this.inodes.settle((path) => this.published(path));
+  }
+
   /** Device and number by which an event finds a node with several names, should its path be none of them any more. */
   identity(node: Node): { ino: Inode; dev?: Inode } {
     const ino = inodeRecord(node.ino as bigint);
@@ -225,6 +230,13 @@ export class World {
 
   now(): string {
     return String(this.session.clock.nanoseconds());
+  }
+
+  private published(path: TreePath): Node | { origin: TreePath; attr: Attr } | undefined {
+    const found = find(this.state, path);
+    if (found === undefined || found === WHITEOUT || found instanceof Node) return found === WHITEOUT ? undefined : found;
+    const attr = this.lower.lstat(found.lower);
+    return typeof attr === 'string' ? undefined : { origin: found.lower, attr };
   }
 
   /** What a lower directory adds to one of the overlay's own; nothing where outsiders have taken it away. */
