@@ -106,7 +106,10 @@ export class Plan {
 
   private *keptName(path: TreePath, natural: TreePath, entry: Entry, node: Node, links: Step[]): Generator<Step> {
     const group = entry instanceof Shared ? this.groups.get(entry.key) : undefined;
-    if (group === undefined || group.first === path) return yield* this.kept(path, node.origin ?? natural, node);
+    if (group === undefined || group.first === path) {
+      yield* this.kept(path, node.origin ?? natural, node);
+      return;
+    }
     const base = this.world.state.bases.get(natural);
     if (base === undefined || !this.isRewritten(node, this.world.state.bases.get(node.origin as TreePath))) return;
     links.push({ act: 'replace', path, before: expectationOf(base, 'content'), node: { type: 'link', of: group.first }, attributes: 'own' });

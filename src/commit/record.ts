@@ -2,6 +2,7 @@ import { PERMISSION_BITS, typeOf, type Attr, type NodeType } from '../core/attr.
 import { toBytes, type TreePath } from '../core/path.ts';
 import type { Attributes, NewNode, Step } from '../core/plan.ts';
 import { Refusal } from '../core/refusal.ts';
+import { unreachable } from '../core/unreachable.ts';
 import type { Version } from '../core/version.ts';
 import { versionOf } from '../overlay/hash.ts';
 import { readThrough, type World } from '../overlay/world.ts';
@@ -115,6 +116,7 @@ class Keeper {
       case 'park': return { act: 'park', path: step.path, slot: step.slot, was: this.was(step.path, false) };
       case 'unpark': return { act: 'unpark', slot: step.slot, path: step.path };
       case 'adjust': return { act: 'adjust', path: step.path, was: this.was(step.path, false), set: attributesJson(step.set) };
+      default: return unreachable(step);
     }
   }
 

@@ -90,7 +90,9 @@ class Inverse {
   }
 
   steps(): Step[] {
-    return this.deeds.toReversed().flatMap((deed) => [...this.undo(deed)]);
+    const steps: Step[] = [];
+    for (const deed of this.deeds.toReversed()) for (const step of this.undo(deed)) steps.push(step);
+    return steps;
   }
 
   /** Directories that move back: each path now, then its path before the commit. */

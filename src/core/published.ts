@@ -113,8 +113,7 @@ class Rest {
     const origin = node.origin === undefined ? undefined : this.placeOf(node.origin);
     if (origin === node.origin && owner === node.owner) return node;
     const { owner: ours } = this.state, { type, ino, dev, base } = node;
-    const copy = Object.assign(new Node(ours, { type, ino, dev, origin, base }), { ...node, owner: ours, origin });
-    return copy;
+    return Object.assign(new Node(ours, { type, ino, dev, origin, base }), node, { owner: ours, origin });
   }
 
   /** Where the lower has now what it had at `path`. */
