@@ -13,7 +13,8 @@ export interface Balance {
 /**
  * Holds a log against what a witness saw of the same work. `chance`: parts of names that are others each time. A miss is
  * in the log too where one of its directories is: a kernel asks for the first name of a path that is not there. The log
- * may have misses of names that were then made, and reads of files that were opened for more than reading.
+ * may have misses of names that were then made, reads of files that were opened for more than reading, and changes of files that were
+ * opened for writing. What any call changed is to be told, though it was changed back later.
  */
 export function balance(deeds: Deeds, events: readonly Event[], chance: RegExp): Balance[] {
   const plain = (path: string): string => path.replaceAll(chance, '*');
@@ -25,6 +26,7 @@ export function balance(deeds: Deeds, events: readonly Event[], chance: RegExp):
   // Whatever lies below either name of a renamed directory went with it, and a link is told under its first name.
   const moved = all(events.flatMap((event) => ('to' in event ? [event.to, event.path] : [])));
   const read = all(deeds.read), rewritten = all(deeds.rewritten), made = all(deeds.made), missed = all(deeds.missed), listed = all(deeds.listed);
+  const altered = all(deeds.altered), touched = all(deeds.touched);
   const above = new Set([...missed].flatMap(ancestors));
   const lack = (wanted: Iterable<string>, has: (path: string) => boolean): string[] => [...wanted].filter((path) => !has(path)).sort();
   return [
@@ -40,9 +42,12 @@ export function balance(deeds: Deeds, events: readonly Event[], chance: RegExp):
       extra: lack(misses, (path) => missed.has(path) || above.has(path) || made.has(path)),
     },
     {
-      kind: 'change', done: deeds.changed.size,
-      lost: lack(all(deeds.changed), (path) => changes.has(path) || moved.has(path) || ancestors(path).some((each) => moved.has(each))),
-      extra: [],
+      kind: 'change', done: altered.size,
+      lost: [...new Set([
+        ...lack(all(deeds.changed), (path) => changes.has(path) || moved.has(path) || ancestors(path).some((each) => moved.has(each))),
+        ...lack(altered, (path) => changes.has(path) || moved.has(path)),
+      ])],
+      extra: lack(new Set([...changes, ...moved]), (path) => altered.has(path) || touched.has(path)),
     },
   ];
 }

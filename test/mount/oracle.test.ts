@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { SessionLog } from '../../src/index.ts';
+import { SessionLog, type Event } from '../../src/index.ts';
 import { balance } from './ledger.ts';
 import { lack } from './union.ts';
 import { benchOf, doneInRun, lacking, witnessed } from './workbench.ts';
@@ -31,10 +31,15 @@ describe('the log of a run, held against what strace saw', () => {
         const log = SessionLog.openSync(bench.session), exit = [...log.events({ op: 'exit' })].at(-1);
         expect(exit).toMatchObject({ status: 0 });
         // What came after is our own look at the result.
-        const balances = balance(deeds, [...log.events({ to: exit?.seq ?? 0 })], work.chance ?? /(?!)/g);
+        const events = [...log.events({ to: exit?.seq ?? 0 })], chance = work.chance ?? /(?!)/g, balances = balance(deeds, events, chance);
         expect(balances.map(({ kind, done }) => `${kind} ${done > 0}`)).toEqual(['read true', 'list true', 'miss true', 'change true']);
         expect(balances.map(({ kind, lost, extra }) => ({ kind, lost, extra })))
           .toEqual(balances.map(({ kind }) => ({ kind, lost: [], extra: [] })));
+        // The scales move: a change that is left out is missed, an invented one is one too many.
+        const written = events.findLast(({ op }) => op === 'write') as Extract<Event, { op: 'write' }>;
+        const others = events.filter((event) => !('path' in event && event.path === written.path) && !('to' in event && event.to === written.path));
+        const found = balance(deeds, [...others, { ...written, path: 'invented' as typeof written.path }], chance).at(-1);
+        expect([found?.lost, found?.extra]).toEqual([expect.arrayContaining([written.path.replaceAll(chance, '*')]), ['invented']]);
       } finally {
         bench.clear();
       }

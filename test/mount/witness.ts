@@ -10,17 +10,30 @@ export interface Deeds {
   readonly rewritten: ReadonlySet<string>;
   readonly listed: ReadonlySet<string>;
   readonly missed: ReadonlySet<string>;
+  /** Whose type, mode or content is another one afterwards. */
   readonly changed: ReadonlySet<string>;
+  /** Changed by some call, whatever became of it later; `touched` may have been, as what is opened for writing. */
+  readonly altered: ReadonlySet<string>;
+  readonly touched: ReadonlySet<string>;
   /** Made by an opening or a mkdir, so that a look-up of the name may have missed before. */
   readonly made: ReadonlySet<string>;
 }
 
 const CALLS = ['open', 'openat', 'openat2', 'creat', 'stat', 'lstat', 'newfstatat', 'statx', 'access', 'faccessat', 'faccessat2', 'readlink',
   'readlinkat', 'execve', 'execveat', 'chdir', 'fchdir', 'clone', 'clone3', 'fork', 'vfork', 'rename', 'renameat', 'renameat2', 'unlink', 'unlinkat',
-  'mkdir', 'mkdirat', 'rmdir', 'symlink', 'symlinkat', 'link', 'linkat', 'truncate', 'chmod', 'fchmodat', 'utimensat', 'getdents64'];
+  'mkdir', 'mkdirat', 'rmdir', 'symlink', 'symlinkat', 'link', 'linkat', 'mknod', 'mknodat', 'truncate', 'chmod', 'fchmodat', 'chown', 'lchown', 'fchownat',
+  'utime', 'utimes', 'futimesat', 'utimensat', 'setxattr', 'lsetxattr', 'fsetxattr', 'removexattr', 'lremovexattr', 'fremovexattr', 'getdents64',
+  'fchmod', 'fchown', 'ftruncate', 'fallocate', 'write', 'pwrite64', 'writev', 'pwritev', 'pwritev2', 'sendfile', 'copy_file_range'];
 
 /** Calls of which only the first name counts, whatever other strings they hold. */
 const ONE_NAME = /^(?:open|creat|stat|lstat|newfstatat|statx|access|faccess|readlink|exec|chdir)/;
+
+/** Calls that change what a descriptor is open on; of a copy, the second one. */
+const BY_DESCRIPTOR = /^(?:fchmod|fchown|ftruncate|fallocate|p?writev?2?|pwrite64|sendfile|copy_file_range|fsetxattr|fremovexattr|utimensat)$/;
+/** Calls that change names, all of them that they hold. */
+const NAMES = /^(?:rename|unlink|mkdir|rmdir|symlink|mknod)/;
+/** Calls that change what their name leads to. */
+const BY_NAME = /^(?:truncate$|chmod|fchmodat|l?chown|fchownat|utime|futimesat|l?setxattr|l?removexattr)/;
 
 interface Call {
   readonly process: string;
@@ -35,10 +48,10 @@ interface Call {
 /** Runs a command in `root` with strace(1) as the witness of what it does there. Throws where it cannot trace, or the command fails. */
 export function witness(root: string, argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Deeds {
   const trace = `${root}.trace`, before = stateOf(root);
-  const args = ['-f', '-qq', '-y', '-s', '8192', '-o', trace, '-e', `trace=${CALLS.join(',')}`, '-e', 'signal=none', ...argv];
+  const args = ['-f', '-qq', '-y', '-s', '0', '-o', trace, '-e', `trace=${CALLS.join(',')}`, '-e', 'signal=none', ...argv];
   const { status, stderr } = spawnSync('strace', args, { cwd: root, env: { ...env }, encoding: 'utf8', maxBuffer: 1 << 26 });
   if (status !== 0) throw new Error(`strace: exit ${status}: ${stderr}`);
-  const deeds = { read: new Set<string>(), rewritten: new Set<string>(), listed: new Set<string>(), missed: new Set<string>(), made: new Set<string>() };
+  const deeds = { read: new Set<string>(), rewritten: new Set<string>(), listed: new Set<string>(), missed: new Set<string>(), made: new Set<string>(), altered: new Set<string>(), touched: new Set<string>() };
   const directories = new Map<string, string>();
   for (const call of callsOf(fs.readFileSync(trace, 'utf8'))) note(call, root, directories, deeds);
   fs.rmSync(trace);
@@ -49,23 +62,29 @@ export function witness(root: string, argv: readonly string[], env: Readonly<Rec
   return { ...deeds, changed };
 }
 
-type Noted = Record<'read' | 'rewritten' | 'listed' | 'missed' | 'made', Set<string>>;
+type Noted = Record<'read' | 'rewritten' | 'listed' | 'missed' | 'made' | 'altered' | 'touched', Set<string>>;
 
 function note({ process, name, text, result, opened, error }: Call, root: string, directories: Map<string, string>, deeds: Noted): void {
   const cwd = directories.get(process) ?? root;
   const add = (set: Set<string>, path: string, follow: 'follow' | 'stay'): void => {
-    const below = nameBelow(root, path, follow);
+    const below = path.startsWith('/') ? nameBelow(root, path, follow) : undefined;
     if (below !== undefined) set.add(below);
   };
   if (/^(?:clone3?|v?fork)$/.test(name)) {
     if (Number(result) > 0) directories.set(result, cwd);
     return;
   }
-  const descriptor = /<((?:[^>\\]|\\.)*)>/.exec(text)?.[1];
+  const descriptors = [...text.matchAll(/\d<((?:[^>\\]|\\.)*)>/g)].map(([, of = '']) => plainly(of)), [descriptor] = descriptors;
   if (name === 'getdents64' || name === 'fchdir') {
     if (descriptor === undefined || error !== undefined) return;
-    if (name === 'fchdir') directories.set(process, plainly(descriptor));
-    else add(deeds.listed, plainly(descriptor), 'stay');
+    if (name === 'fchdir') directories.set(process, descriptor);
+    else add(deeds.listed, descriptor, 'stay');
+    return;
+  }
+  if (BY_DESCRIPTOR.test(name) && (name !== 'utimensat' || text.includes(', NULL, '))) {
+    const into = name === 'copy_file_range' ? descriptors[1] : descriptor;
+    // What is done to a file that has no name any more need not be told.
+    if (into !== undefined && error === undefined && (Number(result) > 0 || !/write|send|copy/.test(name)) && !into.endsWith(' (deleted)')) add(deeds.altered, into, 'stay');
     return;
   }
   const named = [...text.matchAll(/(?:(?:AT_FDCWD|\d+)<((?:[^>\\]|\\.)*)>, )?"((?:[^"\\]|\\.)*)"/g)]
@@ -81,10 +100,19 @@ function note({ process, name, text, result, opened, error }: Call, root: string
   if (error !== undefined) return;
   if (name === 'chdir') directories.set(process, path);
   else if (name.startsWith('exec')) add(deeds.read, path, 'follow');
-  else if (name.startsWith('mkdir')) add(deeds.made, path, 'stay');
+  else if (NAMES.test(name)) for (const each of paths) add(deeds.altered, each, 'stay');
+  else if (name.startsWith('link')) {
+    add(deeds.altered, paths.at(-1) as string, 'stay');
+    add(deeds.touched, path, 'stay');
+  } else if (BY_NAME.test(name)) add(deeds.altered, path, /^l|AT_SYMLINK_NOFOLLOW/.test(name + text) ? 'stay' : 'follow');
+  if (name.startsWith('mkdir')) add(deeds.made, path, 'stay');
   else if (name === 'creat' || name.startsWith('open')) {
     const what = opened === undefined ? path : plainly(opened), creates = name === 'creat' || /O_CREAT|O_TMPFILE/.test(text);
     if (creates) add(deeds.made, path, 'stay');
+    if (!text.includes('O_TMPFILE')) {
+      if (creates || /O_WRONLY|O_RDWR|O_TRUNC/.test(text)) add(deeds.touched, what, 'stay');
+      if (name === 'creat' || /O_TRUNC|O_CREAT.*O_EXCL|O_EXCL.*O_CREAT/.test(text)) add(deeds.altered, what, 'stay');
+    }
     if (/O_DIRECTORY|O_PATH|O_WRONLY|O_EXCL|O_TMPFILE/.test(text) || name === 'creat' || isDirectory(what)) return;
     add(creates || text.includes('O_RDWR') ? deeds.rewritten : deeds.read, what, 'stay');
   }

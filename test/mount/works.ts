@@ -30,7 +30,7 @@ export const STEADY: Readonly<Record<string, string>> = {
 };
 
 /** What git calls files that are not done, and where npm puts away what it replaces. */
-const GIT_CHANCE = /(?<=tmp_(?:obj|pack|idx|rev|graph|mtimes|bitmap)_)\w{6}|(?<=info\/(?:refs|packs)_)\w{6}|(?<=\.tmp-)\d+|(?<=index\.stash\.)\d+|(?<=\.git\/)t\w{6}$|(?<=\.merge_file_)\w{6}|(?<=gc\.pid)\w*|(?<=\/pack-)[0-9a-f]{40}/g;
+const GIT_CHANCE = /(?<=tmp_(?:obj|pack|idx|rev|graph|mtimes|bitmap)_)\w{6}|(?<=info\/(?:refs|packs)_)\w{6}|(?<=\.tmp-)\d+|(?<=index\.stash\.)\d+|(?<=\.git\/)t\w{6}$|(?<=\.merge_file_)\w{6}|(?<=gc\.pid)\w*|(?<=^sed)\w{6}$|(?<=\/pack-)[0-9a-f]{40}/g;
 
 /**
  * git's index holds inode numbers and times, a multi-pack index and a commit graph only digests. In which order objects lie in a pack,
