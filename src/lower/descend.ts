@@ -161,7 +161,8 @@ export class HeldWalker implements Walker, HeldTree {
 
   keeps(names: number): void {
     this.names += names;
-    if (this.names <= KEPT_NAMES) return;
+    // Those that are forgotten below are counted here, too.
+    if (names <= 0 || this.names <= KEPT_NAMES) return;
     // Forgetting everything is crude and rare: whoever needs names again learns them anew.
     this.top.forget();
     for (const directory of this.held.values()) directory.forget();

@@ -18,11 +18,12 @@ export interface Pair {
   readonly type: NodeType;
 }
 
-/** One half of a change of type: another thing, by the same name. */
+/** A name that something has left, or has come to. */
 interface Half {
   readonly path: TreePath;
-  readonly spot: Spot;
-  readonly mayMove: boolean;
+  readonly type: NodeType;
+  /** By which a file that moved is known again; `undefined` for half of a change of type, which is no move. */
+  readonly key: string | undefined;
 }
 
 /**
@@ -73,11 +74,11 @@ export class Comparison {
     }
     if (old !== undefined) {
       if (isOld) this.directory({ path, old: path, now: undefined, type: 'directory' }, old, undefined);
-      else this.gone.push({ path, spot: old, mayMove: !isReplaced || isNow });
+      else this.gone.push(half(path, old, !isReplaced || isNow ? this.before : undefined));
     }
     if (now === undefined) return;
     if (isNow) this.directory({ path, old: undefined, now: path, type: 'directory' }, undefined, now);
-    else this.come.push({ path, spot: now, mayMove: !isReplaced || isOld });
+    else this.come.push(half(path, now, !isReplaced || isOld ? this.after : undefined));
   }
 
   private directory(pair: Pair, old: Spot | undefined, now: Spot | undefined): void {
@@ -108,15 +109,18 @@ export class Comparison {
 
   private pairMoves(): void {
     const left = new Map<string, TreePath>();
-    for (const { path, spot, mayMove } of this.gone) if (mayMove) left.set(`${spotType(spot)} ${this.before.identity(spot)}`, path);
+    for (const { path, key } of this.gone) if (key !== undefined) left.set(key, path);
     const moved = new Set<TreePath>();
-    for (const { path, spot, mayMove } of this.come) {
-      const key = mayMove ? `${spotType(spot)} ${this.after.identity(spot)}` : '', old = left.get(key);
-      left.delete(key);
-      if (old !== undefined) moved.add(old);
-      this.pairs.push({ path, old, now: path, type: spotType(spot) });
+    for (const { path, type, key } of this.come) {
+      const old = key === undefined ? undefined : left.get(key);
+      if (old !== undefined) {
+        left.delete(key as string);
+        moved.add(old);
+      }
+      this.pairs.push({ path, old, now: path, type });
     }
-    for (const { path, spot } of this.gone) if (!moved.has(path)) this.pairs.push({ path, old: path, now: undefined, type: spotType(spot) });
+    for (const { path, type } of this.gone) if (!moved.has(path)) this.pairs.push({ path, old: path, now: undefined, type });
+    this.gone.length = this.come.length = 0;
   }
 
   private noteName(node: Node, path: TreePath): void {
@@ -132,6 +136,12 @@ export class Comparison {
   private namesAfter(directory: Spot): readonly string[] {
     return readable(() => this.after.names(directory));
   }
+}
+
+/** What is kept of a thing is little: there may be very many. */
+function half(path: TreePath, spot: Spot, moving: Snapshot | undefined): Half {
+  const type = spotType(spot);
+  return { path, type, key: moving && `${type} ${moving.identity(spot)}` };
 }
 
 /** Nodes with several names that are not the same in both. */

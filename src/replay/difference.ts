@@ -3,9 +3,10 @@ import type { NodeType } from '../core/attr.ts';
 import { parentOf, ROOT, type TreePath } from '../core/path.ts';
 import type { ChangeKind } from '../overlay/changes.ts';
 import type { Comparison, Pair } from './comparison.ts';
+import { deltaOf, deltaSize } from './delta.ts';
 import { gitName, isRefusedByGit } from './git-name.ts';
 import { countLines, hunksOf, type Hunk } from './hunk.ts';
-import { literalHunk } from './literal.ts';
+import { binaryHunk } from './binary.ts';
 import { gitMode, isGits, omissionsOf, type Omission } from './omission.ts';
 import { Side } from './side.ts';
 import { isChosen, type Snapshot } from './snapshot.ts';
@@ -46,6 +47,7 @@ type Body = Pick<Difference, 'head' | 'hunks' | 'added' | 'removed' | 'unshown' 
 const NOTHING: Body = { head: [], hunks: [], added: 0, removed: 0, unshown: undefined, *patch() { /* Git keeps nothing of it. */ } };
 /** Digits of git's name for a content that a reader is shown. */
 const SHORT_ID = 7;
+const JOINED_BYTES = 1 << 20;
 
 /** What is different in `after`, from `before` on, path by path in order; made one at a time. */
 export function* differencesOf(before: Snapshot, after: Snapshot, comparison: Comparison, options: DifferenceOptions = {}): Generator<Difference> {
@@ -140,8 +142,9 @@ function bodyOf(old: Side | undefined, now: Side | undefined, { isSame, utf8: as
       ...NOTHING, head: lines, unshown: { reason, before: old?.size ?? 0, after: now?.size ?? 0, words },
       *patch() {
         yield utf8([...lines, `index ${idsOf(old, now)}${mode}`, 'GIT binary patch']);
-        yield* literalHunk(now?.size ?? 0, now?.chunks() ?? []);
-        yield* literalHunk(old?.size ?? 0, old?.chunks() ?? []);
+        // There and back.
+        yield* hunkBetween(old, now);
+        yield* hunkBetween(now, old);
       },
     };
   }
@@ -155,6 +158,27 @@ function bodyOf(old: Side | undefined, now: Side | undefined, { isSame, utf8: as
       for (const { head: at, lines: those } of hunks) yield Buffer.from([at, ...those, ''].join('\n'), 'latin1');
     },
   };
+}
+
+function* hunkBetween(from: Side | undefined, to: Side | undefined): Generator<Uint8Array> {
+  const size = from === undefined || to === undefined ? undefined : deltaSize(from, to);
+  if (size !== undefined) {
+    // Joined: a piece is deflated by itself, and an instruction is a few bytes.
+    yield* binaryHunk('delta', size, joined(deltaOf(from as Side, to as Side)));
+  } else yield* binaryHunk('literal', to?.size ?? 0, to?.chunks() ?? []);
+}
+
+function* joined(pieces: Iterable<Uint8Array>): Generator<Uint8Array> {
+  let waiting: Uint8Array[] = [], length = 0;
+  for (const piece of pieces) {
+    waiting.push(piece);
+    length += piece.length;
+    if (length < JOINED_BYTES) continue;
+    yield Buffer.concat(waiting);
+    waiting = [];
+    length = 0;
+  }
+  if (length > 0) yield Buffer.concat(waiting);
 }
 
 function linesOnly(head: readonly string[]): Body {

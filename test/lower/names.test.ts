@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import nodeFs, { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import nodeFs, { linkSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { childOf, fromBytes, toBytes } from '../../src/core/path.ts';
@@ -114,6 +114,24 @@ it('walks paths of any length, one directory after the other', () => {
   expect(readdirSync('/proc/self/fd').length - before).toBeLessThan(70);
   execFileSync('rm', ['-rf', join(root, name)]);
   expect(outcome(() => lower.slurp(at([...Array.from({ length: depth }, () => name), 'x'].join('/')), 100))).toBe('unwalkable');
+});
+
+it('lists more names than it remembers', { timeout: 60_000 }, async () => {
+  const root = temporary(), names = Array.from({ length: 14_000 }, (_, index) => `n${String(index).padStart(5, '0')}`);
+  for (const directory of 'abcde') {
+    mkdirSync(join(root, directory));
+    writeFileSync(join(root, directory, 'n00000'), '');
+    // Links are made faster than files.
+    for (const name of names.slice(1)) linkSync(join(root, directory, 'n00000'), join(root, directory, name));
+  }
+  await new Promise((resolve) => { setTimeout(resolve, 30); });
+  const lower = kept(openDirectoryLower(root, { by: 'descriptors' }));
+  for (let round = 0; round < 2; round++) {
+    for (const directory of 'abcde') {
+      expect(lower.list(at(directory)).map(({ name }) => name)).toEqual(names);
+      for (const name of names.slice(0, 40)) expect(outcome(() => lower.lstat(at(`${directory}/${name}`)))).toBe('a file');
+    }
+  }
 });
 
 it.each(MAKERS)('lists names by their bytes, remembered or not: %s', async (_, make) => {

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +12,7 @@ import type { NodeFs } from '../model/world.ts';
 import { git, keptIn, played, type Kept } from './exported.ts';
 
 /** Programs that are played: the same ones each time, others and more with `APPLY_SEED` and `APPLY_RUNS`. */
-const RUNS = Number(process.env['APPLY_RUNS'] ?? 120), SEED = Number(process.env['APPLY_SEED'] ?? CI_SEED);
+const RUNS = Number(process.env['APPLY_RUNS'] ?? 60), SEED = Number(process.env['APPLY_SEED'] ?? CI_SEED);
 const STEPS = 30;
 
 describe('a patch', () => {
@@ -135,6 +136,33 @@ describe('a patch', () => {
     overlay.closeSync();
   });
 
+  it('says of binary files what is new in them, whatever that is, there and back', () => {
+    const root = join(scratch, 'binary'), at = (name: string): string => join(root, name), block = 4096;
+    fs.mkdirSync(root);
+    const content = Buffer.concat([Buffer.alloc(1), randomBytes(20 * block + 77)]);
+    const edits: Record<string, (bytes: Buffer) => Buffer> = {
+      appended: (bytes) => Buffer.concat([bytes, randomBytes(3 * block)]),
+      cut: (bytes) => bytes.subarray(0, 11 * block + 5),
+      'begun otherwise': (bytes) => Buffer.concat([randomBytes(9), bytes.subarray(9)]),
+      'a byte in the middle': (bytes) => Buffer.concat([bytes.subarray(0, 9 * block), Buffer.of(1), bytes.subarray(9 * block + 1)]),
+      'the last byte': (bytes) => Buffer.concat([bytes.subarray(0, -1), Buffer.of((bytes.at(-1) as number) ^ 1)]),
+      'every other block': (bytes) => Buffer.from(bytes.map((byte, i) => (i >> 12) % 2 === 0 ? byte : byte ^ 1)),
+      moved: (bytes) => Buffer.concat([Buffer.of(0), bytes]),
+      'all but nothing': () => Buffer.alloc(1),
+      'another one': () => Buffer.concat([Buffer.alloc(1), randomBytes(5 * block)]),
+    };
+    for (const name of Object.keys(edits)) fs.writeFileSync(at(name), content);
+    const overlay = Overlay.openSync({ root });
+    for (const [name, edit] of Object.entries(edits)) overlay.fs.writeFileSync(at(name), edit(content));
+    overlay.fs.renameSync(at('a byte in the middle'), at('renamed as well'));
+    const { there, wanted } = applied(root, overlay);
+    expect(there).toEqual(wanted);
+    expect(overlay.patch({ paths: ['renamed as well', 'appended'] }).toString()).toMatch(/^delta \d+$/m);
+    apply(join(scratch, 'copy'), '-R', join(scratch, 'patch'));
+    expect(keptIn(fs, join(scratch, 'copy'))).toEqual(keptIn(fs, root));
+    overlay.closeSync();
+  });
+
   it('holds files of many megabytes piece by piece', { timeout: 120_000 }, () => {
     const root = join(scratch, 'large'), at = (name: string): string => join(root, name);
     fs.mkdirSync(root);
@@ -147,6 +175,8 @@ describe('a patch', () => {
     overlay.fs.writeFileSync(at('new'), bytes);
     const { there, wanted } = applied(root, overlay);
     expect(there).toEqual(wanted);
+    // What stays is told as what it is.
+    expect(overlay.patch({ paths: ['changed'] }).length).toBeLessThan(40_000);
     let most = 0;
     for (const difference of overlay.differences()) for (const piece of difference.patch()) most = Math.max(most, piece.length);
     expect(most).toBeLessThan(2 * 1024 * 1024);
