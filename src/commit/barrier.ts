@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { typeOf } from '../core/attr.ts';
 import { parentOf, ROOT, type TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
+import { codeOf } from '../lower/fault.ts';
 import type { Entry } from './entry.ts';
 import type { Ground, SystemName } from './ground.ts';
 import { hasProgram, run } from './program.ts';
@@ -36,7 +37,8 @@ export class Barrier {
   add(entry: Entry): void {
     this.count++;
     if (this.isGlobal || entry.act === 'below') return;
-    if ((entry.act === 'make' || entry.act === 'swap') && entry.after.type === 'file') {
+    const isStaged = entry.act === 'swap' || (entry.act === 'make' && entry.parked === undefined);
+    if (isStaged && entry.after.type === 'file') {
       const volume = this.volumes[entry.volume];
       if (volume !== undefined) this.files.push(volume.name(entry.staged));
     }
@@ -48,8 +50,7 @@ export class Barrier {
 
   /** All that is staged is on the disk, the journal and the way to it too. */
   async staged(): Promise<void> {
-    if (this.isGlobal) await this.syncAll();
-    else await inParallel(this.files, (name) => openSync(name, FLAGS));
+    await this.all(this.files, (name) => openSync(name, FLAGS));
     for (const volume of this.volumes) volume.sync();
     const root = this.ground.hold(ROOT);
     try {
@@ -61,8 +62,24 @@ export class Barrier {
 
   /** All that is published is. */
   async published(): Promise<void> {
-    if (this.isGlobal) await this.syncAll();
-    else await inParallel([...this.paths], (path) => this.open(path));
+    await this.all([...this.paths], (path) => this.open(path));
+  }
+
+  private async all<T>(items: readonly T[], open: (item: T) => number | undefined): Promise<void> {
+    let isRefused = false;
+    if (!this.isGlobal) {
+      await inParallel(items, (item) => {
+        try {
+          return open(item);
+        } catch (error) {
+          // Not even its owner may read it: then all of the file system is synced.
+          if (codeOf(error) !== 'EACCES' || !hasProgram('sync')) throw error;
+          isRefused = true;
+          return undefined;
+        }
+      });
+    }
+    if (this.isGlobal || isRefused) await this.syncAll();
   }
 
   private get isGlobal(): boolean {

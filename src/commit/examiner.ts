@@ -12,6 +12,9 @@ import { digestOf } from './known.ts';
 import type { Mounts } from './mounts.ts';
 import { Origins } from './origins.ts';
 
+/** Directories of which it is remembered that they may be written. */
+const ALLOWED_DIRECTORIES = 1024;
+
 /** What is at the name of a step before the commit begins. `disk` is absent where the commit itself makes what is there. */
 export interface Finding {
   readonly disk?: TreePath;
@@ -33,7 +36,8 @@ export class Examiner {
   private readonly mounts: Mounts;
   private readonly guarded: boolean;
   private readonly origins = new Origins();
-  private allowed: TreePath | undefined;
+  /** Lower directories that may be written. */
+  private readonly allowed = new Set<TreePath>();
 
   constructor(ground: Ground, mounts: Mounts, guard: 'expectations' | 'none') {
     this.ground = ground;
@@ -196,7 +200,7 @@ export class Examiner {
   /** Whether the directory of `path` may be written at all; asked once a directory. */
   private writable(path: TreePath): void {
     const origin = this.origins.of(parentOf(path));
-    if (origin.kind !== 'disk' || origin.path === this.allowed) return;
+    if (origin.kind !== 'disk' || this.allowed.has(origin.path)) return;
     if (this.ground.find(origin.path) === undefined) return;
     try {
       this.ground.inside(origin.path, (name) => accessSync(join(name, '.'), constants.W_OK | constants.X_OK));
@@ -205,7 +209,8 @@ export class Examiner {
       if (error instanceof Refusal) return;
       throw CommitError.of(this.ground.root, origin.path, error);
     }
-    this.allowed = origin.path;
+    if (this.allowed.size >= ALLOWED_DIRECTORIES) this.allowed.clear();
+    this.allowed.add(origin.path);
   }
 
   private conflict(path: TreePath, expected: string, actual: Attr | string | undefined, holder: Holder): false {

@@ -24,6 +24,10 @@ const FORMAT = 1;
 /** Largest line, in bytes. */
 const LINE_BYTES = 1 << 20;
 const BUFFER_BYTES = 1 << 16;
+/** A journal of at most so many entries is not read again by who wrote it; about 1 KiB each. */
+const KEPT_ENTRIES = 8192;
+/** How the line of an entry begins. */
+const ENTRY_START = Buffer.from('{"n":');
 
 export type Phase = 'staging' | 'journal' | 'done' | 'confirmed' | 'undone';
 export const PHASES: readonly Phase[] = ['confirmed', 'done', 'undone', 'journal', 'staging'];
@@ -43,7 +47,8 @@ export class JournalWriter {
   private readonly fd: number;
   private readonly bytes = Buffer.allocUnsafe(BUFFER_BYTES + LINE_BYTES + CRC_BYTES);
   private filled = 0;
-  private entries = 0;
+  private count = 0;
+  private entries: Entry[] | undefined = [];
 
   /** `confirms`: somebody has to be told when it is done. */
   constructor(file: SystemName, id: string, root: string, confirms: boolean) {
@@ -59,13 +64,20 @@ export class JournalWriter {
   }
 
   entry(entry: Entry): void {
-    this.entries++;
+    this.count++;
+    if (this.count <= KEPT_ENTRIES) this.entries?.push(entry);
+    else this.entries = undefined;
     this.line(entry);
+  }
+
+  /** All entries, where they are few; otherwise they are to be read from the file. */
+  get kept(): readonly Entry[] | undefined {
+    return this.entries;
   }
 
   /** The journal is whole. */
   end(): void {
-    this.line({ end: this.entries });
+    this.line({ end: this.count });
     this.flush();
   }
 
@@ -118,13 +130,17 @@ export class Journal {
       this.size = fstatSync(this.fd).size;
       const volumes: VolumeLine[] = [];
       let id: string | undefined, confirms = false, isWhole = false;
-      for (const { value, at } of this.lines(phase)) {
+      for (const reader of this.lines(phase)) {
         if (isWhole) throw this.damaged('it goes on behind its end');
+        if (id !== undefined && isEntry(reader)) {
+          this.places.push(reader.position);
+          continue;
+        }
+        const value = parsed(reader);
         if (id === undefined) {
           id = this.identify(value);
           confirms = value['confirms'] === true;
-        } else if ('act' in value) this.places.push(at);
-        else if ('volume' in value) volumes.push(value as unknown as VolumeLine);
+        } else if ('volume' in value) volumes.push(value as unknown as VolumeLine);
         else if (value['end'] === this.places.length) isWhole = true;
         else throw this.damaged('entries are missing');
       }
@@ -146,7 +162,7 @@ export class Journal {
   /** From the first to the last, or from the last to the first. */
   * entries(direction: 'forward' | 'backward' = 'forward'): Generator<Entry> {
     if (direction === 'forward') {
-      for (const { value } of this.lines('journal')) if ('act' in value) yield value as unknown as Entry;
+      for (const reader of this.lines('journal')) if (isEntry(reader)) yield parsed(reader) as unknown as Entry;
       return;
     }
     let end = this.size;
@@ -165,15 +181,17 @@ export class Journal {
   private at(start: number, limit: number): Entry {
     const reader = new LineReader(this.source(), start, limit);
     if (!reader.next()) throw this.damaged('it became shorter');
-    return this.parsed(reader) as unknown as Entry;
+    this.check(reader);
+    return parsed(reader) as unknown as Entry;
   }
 
   /** One that is still being written ends with its first bad line. */
-  private * lines(phase: Phase): Generator<{ value: Record<string, unknown>; at: number }> {
+  private * lines(phase: Phase): Generator<LineReader> {
     const reader = new LineReader(this.source(), 0, this.size);
     while (reader.next()) {
       if (phase === 'staging' && checkLine(reader.bytes, reader.start, reader.end) !== 'good') return;
-      yield { value: this.parsed(reader), at: reader.position };
+      this.check(reader);
+      yield reader;
     }
   }
 
@@ -181,9 +199,8 @@ export class Journal {
     return { size: this.size, read: (into, offset, length, position) => readSync(this.fd, into, offset, length, position) };
   }
 
-  private parsed(reader: LineReader): Record<string, unknown> {
+  private check(reader: LineReader): void {
     if (checkLine(reader.bytes, reader.start, reader.end) !== 'good') throw this.damaged(`the line at byte ${reader.position} is not as it was written`);
-    return JSON.parse(reader.text()) as Record<string, unknown>;
   }
 
   private identify(value: Record<string, unknown>): string {
@@ -202,4 +219,12 @@ export class Journal {
     return new JournalError('ERR_JOURNAL_DAMAGED', this.name,
       `is damaged (${what}), so nothing was touched; beside it lie the files that were replaced or removed, as d0, d1, …`);
   }
+}
+
+function isEntry({ bytes, start }: LineReader): boolean {
+  return bytes.compare(ENTRY_START, 0, ENTRY_START.length, start, start + ENTRY_START.length) === 0;
+}
+
+function parsed(reader: LineReader): Record<string, unknown> {
+  return JSON.parse(reader.text()) as Record<string, unknown>;
 }

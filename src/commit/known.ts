@@ -78,7 +78,8 @@ let buffer: Buffer | undefined;
 
 /**
  * Reads the regular file at `path` to its end, in pieces that are good until the next; undefined where there is none (any
- * more), `'moving'` where it changed meanwhile.
+ * more), `'moving'` where it was found to change meanwhile. A change in the moment of one read is not: whoever wants to know looks again
+ * afterwards.
  */
 export function digestOf(ground: Ground, path: TreePath, add?: (bytes: Uint8Array) => void): Digest | 'moving' | undefined {
   const file = ground.open(path);
@@ -86,27 +87,24 @@ export function digestOf(ground: Ground, path: TreePath, add?: (bytes: Uint8Arra
   try {
     const { attr } = file;
     buffer ??= Buffer.allocUnsafeSlow(STEP_BYTES);
-    let version: Version;
-    if (attr.size === 0) version = EMPTY_VERSION;
-    else if (attr.size < STEP_BYTES) {
+    if (attr.size === 0) return { attr, version: EMPTY_VERSION };
+    if (attr.size < STEP_BYTES) {
       // One byte more: so a file that grew shows.
       const bytes = buffer.subarray(0, file.read(buffer, 0, attr.size + 1, 0));
       if (bytes.length !== attr.size) return 'moving';
-      version = versionOf(bytes);
       add?.(bytes);
-    } else {
-      const running = new RunningVersion();
-      for (let at = 0; ;) {
-        const count = file.read(buffer, 0, STEP_BYTES, at);
-        if (count === 0) break;
-        running.add(buffer.subarray(0, count));
-        add?.(buffer.subarray(0, count));
-        at += count;
-      }
-      version = running.finish();
+      return { attr, version: versionOf(bytes) };
+    }
+    const running = new RunningVersion();
+    for (let at = 0; ;) {
+      const count = file.read(buffer, 0, STEP_BYTES, at);
+      if (count === 0) break;
+      running.add(buffer.subarray(0, count));
+      add?.(buffer.subarray(0, count));
+      at += count;
     }
     const now = file.restat();
-    return now.ctime === attr.ctime && now.mtime === attr.mtime && now.size === attr.size ? { attr, version } : 'moving';
+    return now.ctime === attr.ctime && now.size === attr.size ? { attr, version: running.finish() } : 'moving';
   } finally {
     file.close();
   }

@@ -1,17 +1,20 @@
 import { fstatSync, openSync, closeSync, readSync, constants } from 'node:fs';
 import { typeOf, type Attr } from '../core/attr.ts';
 import { childOf, rebase, ROOT, type TreePath } from '../core/path.ts';
-import { RunningVersion } from '../overlay/hash.ts';
-import { EXACT } from '../lower/stats.ts';
-import type { RemoveEntry } from './entry.ts';
+import type { Version } from '../core/version.ts';
+import { codeOf, isGone } from '../lower/fault.ts';
+import { RunningVersion, versionOf } from '../overlay/hash.ts';
+import { readFully } from '../store/file.ts';
+import type { Entry, RemoveEntry } from './entry.ts';
 import { walk } from './examiner.ts';
 import type { Ground } from './ground.ts';
-import type { Journal } from './journal.ts';
 import { isUntouched, type Known } from './known.ts';
 import type { Rescue, Rescuer } from './rescue.ts';
 import type { Volume } from './volume.ts';
 
 const STEP_BYTES = 1 << 20;
+/** O_NONBLOCK for the moment in which it may have become a FIFO. */
+const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 let buffer: Buffer | undefined;
 
 /**
@@ -19,14 +22,14 @@ let buffer: Buffer | undefined;
  * it was displaced. What is not as it was when it was verified is saved. Of what was in a removed directory, only what looks
  * changed is told; what was added there as well.
  */
-export function lateWrites(ground: Ground, journal: Journal, volumes: ReadonlyMap<number, Volume>, rescuer: Rescuer): Rescue[] {
+export function lateWrites(ground: Ground, entries: Iterable<Entry>, volumes: ReadonlyMap<number, Volume>, rescuer: Rescuer): Rescue[] {
   const rescues: Rescue[] = [];
   let removed: { readonly entry: RemoveEntry; readonly below: Map<TreePath, Known> } | undefined;
   const settle = (): void => {
     if (removed !== undefined) rescues.push(...belowOf(ground, volumes, removed.entry, removed.below, rescuer));
     removed = undefined;
   };
-  for (const entry of journal.entries()) {
+  for (const entry of entries) {
     if (entry.act === 'below') {
       removed?.below.set(entry.path, entry.known);
       continue;
@@ -67,25 +70,32 @@ export function* changedBelow(
     const relative = rebase(path, top, ROOT), known = below.get(relative), name = path.slice(volume.path.length + 1);
     if (known !== undefined && isUntouched(known, attr)) continue;
     if (known === undefined ? typeOf(attr.mode) === 'directory' : known.type === 'directory' && typeOf(attr.mode) === 'directory') continue;
-    if (known?.version !== undefined && versionIn(volume, name, attr) === known.version) continue;
+    if (known?.version !== undefined && versionIn(volume, name, known.size) === known.version) continue;
     yield { relative, name, attr };
   }
 }
 
 function isWritten(volume: Volume, name: string, before: Known): boolean {
-  const attr = volume.find(name);
-  if (attr === undefined) return false;
   if (before.type !== 'file' || before.version === undefined) return false;
-  return attr.size !== before.size || versionIn(volume, name, attr) !== before.version;
+  const version = versionIn(volume, name, before.size);
+  return version !== 'none' && version !== before.version;
 }
 
-/** The version of a file in staging; undefined where it is none. */
-function versionIn(volume: Volume, name: string, attr: Attr): string | undefined {
-  if (typeOf(attr.mode) !== 'file') return undefined;
-  const fd = openSync(volume.name(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+/** The version of a file in staging, which is expected to be so large; `none` where nothing is, `other` where it is another in any case. */
+function versionIn(volume: Volume, name: string, size: number): Version | 'other' | 'none' {
+  let fd: number;
   try {
-    if (!fstatSync(fd, EXACT).isFile()) return undefined;
+    fd = openSync(volume.name(name), FLAGS);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return 'none';
+    if (isGone(error) || codeOf(error) === 'ENXIO') return 'other';
+    throw error;
+  }
+  try {
+    const stats = fstatSync(fd);
+    if (!stats.isFile() || stats.size !== size) return 'other';
     buffer ??= Buffer.allocUnsafeSlow(STEP_BYTES);
+    if (size < STEP_BYTES) return versionOf(buffer.subarray(0, readFully(fd, buffer, 0, size, 0)));
     const version = new RunningVersion();
     for (let at = 0; ;) {
       const count = readSync(fd, buffer, 0, STEP_BYTES, at);

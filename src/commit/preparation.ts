@@ -11,6 +11,7 @@ import { CommitError } from './fault.ts';
 import type { Ground } from './ground.ts';
 import type { JournalWriter } from './journal.ts';
 import { digestOf, knownOf, type Keeper, type Known } from './known.ts';
+import type { Losses } from './losses.ts';
 import { guiseOf, linkStaged, makeStaged } from './stager.ts';
 import type { Volume } from './volume.ts';
 import type { Volumes } from './volumes.ts';
@@ -19,6 +20,8 @@ import type { Volumes } from './volumes.ts';
 const OWNER_BITS = 0o700;
 /** Bytes copied at a time where a move leads to another file system. */
 const COPY_BYTES = 1 << 20;
+/** Directories whose file system is remembered. */
+const KNOWN_DIRECTORIES = 1024;
 
 export interface Workplace {
   readonly ground: Ground;
@@ -27,6 +30,7 @@ export interface Workplace {
   /** Absent where this machine cannot carry extended attributes. */
   readonly carrier: Carrier | undefined;
   readonly examiner: Examiner;
+  readonly losses: Losses;
   keep(path: TreePath, size: number): Keeper | undefined;
 }
 
@@ -44,8 +48,8 @@ export class Preparation {
   /** What directories get when all is in them. */
   private readonly late: { readonly n: number; readonly path: TreePath; readonly disk: TreePath | undefined; readonly from: Metadata; readonly to: Metadata; readonly before: Known }[] = [];
 
-  /** The directory asked for last: most steps are about its neighbours. Forgotten when names of directories change. */
-  private latest: { readonly directory: TreePath; readonly volume: Volume } | undefined;
+  /** Directories asked for; forgotten when names of directories may have changed. */
+  private readonly known = new Map<TreePath, Volume>();
 
   constructor(place: Workplace, linked: ReadonlySet<TreePath>) {
     this.place = place;
@@ -60,7 +64,8 @@ export class Preparation {
       const volume = step.act === 'move' || step.act === 'unpark' ? this.volumeOf(step.act === 'move' ? step.to : step.path) : this.volumeOf(path);
       const source = step.act === 'move' ? this.volumeOf(step.from) : volume;
       const found = examiner.examine(step);
-      if (step.act !== 'create' && step.act !== 'adjust') this.latest = undefined;
+      this.place.losses.of(step, found);
+      if (mayMoveDirectories(step)) this.known.clear();
       if (examiner.conflicts.length > 0 || this.conflicts.length > 0) return;
       await this.prepare(n, step, found, volume, source);
     } catch (error) {
@@ -264,15 +269,22 @@ export class Preparation {
   /** The file system that a name at this point of the plan is on: that of the nearest directory above it that is on the disk. */
   private volumeOf(path: TreePath): Volume {
     const directory = parentOf(path);
-    if (this.latest?.directory === directory) return this.latest.volume;
+    const known = this.known.get(directory);
+    if (known !== undefined) return known;
     for (let at = directory; ; at = parentOf(at)) {
       const disk = this.place.examiner.diskOf(at);
       if (disk === undefined || this.place.ground.find(disk) === undefined) continue;
       const volume = this.place.volumes.of(disk);
-      this.latest = { directory, volume };
+      if (this.known.size >= KNOWN_DIRECTORIES) this.known.clear();
+      this.known.set(directory, volume);
       return volume;
     }
   }
+}
+
+function mayMoveDirectories(step: Step): boolean {
+  if (step.act === 'create' || step.act === 'adjust') return false;
+  return step.act !== 'replace' || step.before.state.type === 'directory' || step.node.type === 'directory';
 }
 
 function timesOf({ atime, mtime }: Attributes): Metadata {

@@ -1,10 +1,11 @@
-import { chmodSync, chownSync, closeSync, constants, lchownSync, linkSync, lutimesSync, mkdirSync, openSync, renameSync, unlinkSync, utimesSync } from 'node:fs';
+import { chmodSync, chownSync, closeSync, constants, lchownSync, linkSync, lstatSync, lutimesSync, mkdirSync, openSync, renameSync, unlinkSync, utimesSync } from 'node:fs';
 import type { Attr } from '../core/attr.ts';
 import { childOf, nameOf, parentOf, ROOT, type TreePath } from '../core/path.ts';
 import type { Conflict } from '../core/plan.ts';
 import { Refusal } from '../core/refusal.ts';
 import { unreachable } from '../core/unreachable.ts';
 import { codeOf } from '../lower/fault.ts';
+import { attrOf, LOOK } from '../lower/stats.ts';
 import { give } from './carrier.ts';
 import type { AdjustEntry, Entry, LinkEntry, MakeEntry, Metadata, MoveEntry, RemoveEntry, SwapEntry } from './entry.ts';
 import { describe } from './examiner.ts';
@@ -53,25 +54,39 @@ export class Publication {
   verify(entry: Entry): Conflict | undefined {
     if (!this.guarded) return undefined;
     if (entry.act === 'make' || entry.act === 'link') return undefined;
-    if (entry.act === 'below') return this.compare(childOf(this.verified, entry.path), entry.known);
+    if (entry.act === 'below') return this.look(childOf(this.verified, entry.path), entry.known);
     const { disk } = entry;
     if (entry.act === 'remove') this.verified = entry.disk;
-    return disk === undefined ? undefined : this.compare(disk, entry.before);
+    return disk === undefined ? undefined : this.look(disk, entry.before);
   }
 
-  /** Does it. After the last one `finish` is due. */
-  async publish(entry: Entry): Promise<void> {
+  private look(disk: TreePath, before: Known): Conflict | undefined {
+    return this.compare(disk, before, this.ground.find(disk));
+  }
+
+  /** Does it; only what takes other programs is not done at once. After the last one `finish` is due. */
+  publish(entry: Entry): Promise<void> | undefined {
     if (entry.act !== 'below') this.finish();
     switch (entry.act) {
-      case 'make': return this.make(entry);
-      case 'link': return this.link(entry);
-      case 'swap': return this.swap(entry);
-      case 'remove': return this.remove(entry);
-      case 'move': return this.move(entry);
+      case 'make':
+        this.make(entry);
+        return undefined;
+      case 'link':
+        this.link(entry);
+        return undefined;
+      case 'swap':
+        this.swap(entry);
+        return undefined;
+      case 'remove':
+        this.remove(entry);
+        return undefined;
+      case 'move':
+        this.move(entry);
+        return undefined;
       case 'adjust': return this.adjust(entry);
       case 'below':
         this.removed?.below.set(entry.path, entry.known);
-        return;
+        return undefined;
       default: return unreachable(entry);
     }
   }
@@ -118,9 +133,9 @@ export class Publication {
   private swap({ path, volume: index, staged, displaced, before }: SwapEntry): void {
     const volume = this.volume(index), kept = volume.name(displaced);
     this.ground.at(path, (name) => {
-      this.demand(path, before);
+      this.demand(path, before, name);
+      // What is linked now is what is hashed at the end: whatever came between is noticed then, and not lost.
       linkSync(name, kept);
-      if (!isSameThing(before, volume.find(displaced)) && this.guarded) throw this.differs(path, volume.find(displaced));
       renameSync(volume.name(staged), name);
     });
     this.bump(before, before.nlink > 1 ? volume.find(displaced) : undefined);
@@ -129,7 +144,7 @@ export class Publication {
   private remove(entry: RemoveEntry): void {
     const { path, displaced, before } = entry, volume = this.volume(entry.volume);
     this.ground.at(path, (name) => {
-      this.demand(path, before);
+      this.demand(path, before, name);
       renameSync(name, volume.name(displaced));
     });
     const taken = volume.find(displaced);
@@ -141,7 +156,7 @@ export class Publication {
   private move({ path, to, volume: index, displaced, before }: MoveEntry): void {
     const volume = this.volume(index);
     this.ground.between(path, to, (from, target) => {
-      this.demand(path, before);
+      this.demand(path, before, from);
       const there = this.ground.find(to);
       if (before.type === 'directory' || (there !== undefined && isSameThing(before, there))) {
         if (there !== undefined && !isSameThing(before, there)) throw this.differs(to, there);
@@ -166,19 +181,20 @@ export class Publication {
     const now = this.ground.find(path);
     if (!isSameThing(before, now)) throw this.differs(path, now);
     // What the commit itself made or put names into looks as it left it.
-    if (disk !== undefined && before.type !== 'directory') this.demand(path, before);
+    if (disk !== undefined && before.type !== 'directory') this.ground.at(path, (name) => this.demand(path, before, name));
     await setMetadata(this.ground, path, before, to);
     this.bump(before, before.nlink > 1 ? this.ground.find(path) : undefined);
   }
 
-  /** Throws where what is at `path` is not what the journal says. */
-  private demand(path: TreePath, before: Known): void {
-    const conflict = this.guarded ? this.compare(path, before) : undefined;
+  /** Throws where what is at `path`, which the system knows as `name`, is not what the journal says. */
+  private demand(path: TreePath, before: Known, name: SystemName): void {
+    if (!this.guarded) return;
+    const stats = lstatSync(name, LOOK);
+    const conflict = this.compare(path, before, stats === undefined ? undefined : attrOf(stats));
     if (conflict !== undefined) throw new LateConflict(conflict);
   }
 
-  private compare(path: TreePath, before: Known): Conflict | undefined {
-    const now = this.ground.find(path);
+  private compare(path: TreePath, before: Known, now: Attr | undefined): Conflict | undefined {
     if (now !== undefined && isUntouched(before, now, this.bumped.get(keyOf(before)))) {
       if (before.racy === undefined || before.version === undefined) return undefined;
       const digest = digestOf(this.ground, path);

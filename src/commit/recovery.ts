@@ -64,7 +64,7 @@ export async function recoverSite(ground: Ground, site: Site): Promise<{ recover
     const { id } = journal, rescuer = new Rescuer(ground, id);
     let left: readonly Left[] = [], late: readonly Rescue[] = [];
     if (phase === 'journal') left = await goBack(ground, site, journal, volumes, rescuer);
-    else if (phase === 'done' || phase === 'confirmed') late = lateWrites(ground, journal, volumes, rescuer);
+    else if (phase === 'done' || phase === 'confirmed') late = lateWrites(ground, journal.entries(), volumes, rescuer);
     if (phase === 'done' && journal.confirms) {
       markPublished(ground, id);
       site.become('confirmed', 'done');

@@ -59,14 +59,17 @@ function makeFile(volume: Volume, name: string, content: Source, times: Attribut
   const fd = openSync(volume.name(name), 'wx', 0o600);
   try {
     const version = fill(fd, content);
-    if (guise.uid !== undefined || guise.gid !== undefined) {
-      const now = fstatSync(fd);
-      const uid = guise.uid ?? now.uid, gid = guise.gid ?? now.gid;
-      if (uid !== now.uid || gid !== now.gid) fchownSync(fd, uid, gid);
-    }
     fchmodSync(fd, guise.mode);
     if (times.mtime !== undefined) futimesSync(fd, secondsOf(times.atime ?? times.mtime), secondsOf(times.mtime));
-    return knownOf(attrOf(fstatSync(fd, EXACT)), Date.now(), { version });
+    let now = attrOf(fstatSync(fd, EXACT));
+    const uid = guise.uid ?? now.uid, gid = guise.gid ?? now.gid;
+    if (uid !== now.uid || gid !== now.gid) {
+      fchownSync(fd, uid, gid);
+      // A change of owner takes bits away.
+      fchmodSync(fd, guise.mode);
+      now = attrOf(fstatSync(fd, EXACT));
+    }
+    return knownOf(now, Date.now(), { version });
   } finally {
     closeSync(fd);
   }

@@ -154,16 +154,16 @@ class Committer {
     }
   }
 
-  /** Verifies and stages everything, and seals the journal: up to here nothing of the tree has changed. */
+  /**
+   * Verifies and stages everything, and seals the journal: up to here nothing of the tree has changed. From the first conflict on
+   * nothing more is staged, but all is verified.
+   */
   private async prepare(): Promise<readonly Loss[]> {
     const { transaction, ground, volumes, writer } = this;
     try {
-      const mounts = new Mounts(ground);
-      const { conflicts, losses } = examine(transaction, ground, mounts);
-      if (conflicts.length > 0) throw new ConflictError(ground.root, conflicts);
-      const carrier = new Carrier(ground), examiner = new Examiner(ground, mounts, transaction.guard);
+      const carrier = new Carrier(ground), examiner = new Examiner(ground, volumes.mounts, transaction.guard), losses = new Losses();
       const preparation = new Preparation({
-        ground, volumes, journal: writer, examiner, carrier: canCarry() ? carrier : undefined,
+        ground, volumes, journal: writer, examiner, carrier: canCarry() ? carrier : undefined, losses,
         keep: (path, size) => transaction.keep?.(path, size),
       }, linkedIn(transaction.steps));
       let index = 0;
@@ -171,15 +171,15 @@ class Committer {
         await preparation.step(index, step);
         index++;
         transaction.progress?.(index, 2 * transaction.count);
-        await this.giveTurn();
+        if (this.isTurn()) await this.giveTurn();
       }
       preparation.finish();
-      await carrier.finish();
       this.rely(examiner);
-      const all = [...examiner.conflicts, ...preparation.conflicts];
-      if (all.length > 0) throw new ConflictError(ground.root, all);
+      const conflicts = [...examiner.conflicts, ...preparation.conflicts];
+      if (conflicts.length > 0) throw new ConflictError(ground.root, conflicts);
+      await carrier.finish();
       writer.end();
-      return losses;
+      return losses.all();
     } catch (error) {
       throw isOurs(error) ? error : CommitError.of(ground.root, ROOT, error);
     } finally {
@@ -194,7 +194,7 @@ class Committer {
     try {
       const publication = new Publication(ground, all, transaction.guard), barrier = new Barrier(ground, all);
       const conflicts: Conflict[] = [];
-      for (const entry of journal.entries()) {
+      for (const entry of this.writer.kept ?? journal.entries()) {
         const conflict = publication.verify(entry);
         if (conflict !== undefined) conflicts.push(conflict);
         barrier.add(entry);
@@ -221,20 +221,20 @@ class Committer {
   private async publishAll(journal: Journal, publication: Publication): Promise<void> {
     const { transaction, ground } = this;
     let step = -1;
-    for (const entry of journal.entries()) {
+    for (const entry of this.writer.kept ?? journal.entries()) {
       try {
-        await publication.publish(entry);
+        const later = publication.publish(entry);
+        if (later !== undefined) await later;
       } catch (error) {
         throw error instanceof LateConflict ? error : CommitError.of(ground.root, entry.path, error);
       }
       if (entry.act === 'below') continue;
-      const path = entry.act === 'move' ? entry.to : entry.path;
-      transaction.published?.(entry.n, ground.find(path));
+      transaction.published?.(entry.n, ground.find(entry.act === 'move' ? entry.to : entry.path));
       if (entry.n > step) {
         step = entry.n;
         transaction.progress?.(transaction.count + step + 1, 2 * transaction.count);
       }
-      await this.giveTurn();
+      if (this.isTurn()) await this.giveTurn();
     }
     publication.finish();
   }
@@ -280,20 +280,13 @@ class Committer {
 
   /** Everything is done: nothing that goes wrong from here on makes it undone. */
   private finish(): { late: readonly Rescue[]; leftover: string | undefined } {
-    const { ground, site, transaction } = this, all = this.volumes.all;
+    const { site } = this, all = this.volumes.all;
     let late: readonly Rescue[] = [], leftover: string | undefined;
     // What fails once may be a fault of the moment.
     for (let attempt = 0; attempt < 2; attempt++) {
       leftover = undefined;
       try {
-        const phase = site.phase() ?? 'done';
-        const journal = new Journal(site.volume.name(phase), join(ground.root, STAGING_NAME, phase), phase);
-        try {
-          const volumes = new Map(all.map((volume) => [volume.index, volume]));
-          late = lateWrites(ground, journal, volumes, new Rescuer(ground, transaction.id));
-        } finally {
-          journal.close();
-        }
+        late = this.lateWrites();
         break;
       } catch (error) {
         leftover = String((error as Error).message);
@@ -302,6 +295,19 @@ class Committer {
     if (leftover === undefined) leftover = this.tidy(all);
     else site.abandon(all);
     return { late, leftover };
+  }
+
+  private lateWrites(): readonly Rescue[] {
+    const { ground, site, transaction, writer } = this, rescuer = new Rescuer(ground, transaction.id);
+    const volumes = new Map(this.volumes.all.map((volume) => [volume.index, volume]));
+    if (writer.kept !== undefined) return lateWrites(ground, writer.kept, volumes, rescuer);
+    const phase = site.phase() ?? 'done';
+    const journal = new Journal(site.volume.name(phase), join(ground.root, STAGING_NAME, phase), phase);
+    try {
+      return lateWrites(ground, journal.entries(), volumes, rescuer);
+    } finally {
+      journal.close();
+    }
   }
 
   /** After a failure, which is what the caller is told of: where even tidying fails the next recovery does it. */
@@ -326,8 +332,11 @@ class Committer {
     }
   }
 
+  private isTurn(): boolean {
+    return performance.now() - this.turn >= TURN_MS;
+  }
+
   private async giveTurn(): Promise<void> {
-    if (performance.now() - this.turn < TURN_MS) return;
     await new Promise((resolve) => { setImmediate(resolve); });
     this.turn = performance.now();
   }

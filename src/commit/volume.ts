@@ -88,10 +88,6 @@ export class Volume {
     return readdirSync(this.name(name)).length === 0;
   }
 
-  names(): string[] {
-    return readdirSync(this.prefix);
-  }
-
   /** Says to others that nothing in here is part of the tree; and finds out whether files can have several names. */
   begin(): void {
     writeFileSync(this.name(IGNORE_FILE), IGNORE_RULES, { mode: 0o600 });
@@ -122,7 +118,11 @@ export class Volume {
 
   /** Removes all names in here but those. */
   clear(keep: (name: string) => boolean): void {
-    for (const name of this.names()) if (!keep(name)) sweep(this.name(name));
+    for (const entry of readdirSync(this.prefix, { withFileTypes: true })) {
+      if (keep(entry.name)) continue;
+      if (entry.isFile() || entry.isSymbolicLink()) unlinkSync(this.name(entry.name));
+      else sweep(this.name(entry.name));
+    }
   }
 
   /**

@@ -9,7 +9,7 @@ export class Volumes {
   readonly all: Volume[] = [];
   private readonly ground: Ground;
   private readonly id: string;
-  private readonly mounts: Mounts;
+  readonly mounts: Mounts;
   private readonly made: (volume: Pick<Volume, 'index' | 'path'>) => void;
   private readonly tops = new Map<TreePath, Volume>();
   private last: { readonly path: TreePath; readonly volume: Volume } | undefined;

@@ -42,7 +42,7 @@ export function buildWriter(): string {
   const compilerOptions: ts.CompilerOptions = {
     target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true, rewriteRelativeImportExtensions: true,
   };
-  for (const top of ['src', 'test/model', 'test/crash']) {
+  for (const top of ['src', 'test/model', 'test/crash', 'test/commit']) {
     for (const name of fs.readdirSync(path.join(PROJECT, top), { recursive: true, encoding: 'utf8' })) {
       if (!name.endsWith('.ts') || name.endsWith('.test.ts')) continue;
       const source = fs.readFileSync(path.join(PROJECT, top, name), 'utf8');
