@@ -1,7 +1,7 @@
 import type { Event, FingerprintRecord, LowerBase, ProcessInfo } from './event.ts';
 import { BODY_TABLES, FORMAT_VERSION, HEADER_TABLE, LINE_TABLES, isObject } from './format.ts';
 import type { Header } from './format.ts';
-import { CorruptEventError, digits, inodeText, isPlain, quote, toBase64 } from './kind.ts';
+import { CorruptEventError, digits, inodeText, isPlain, quote, toBase64, SPLICES } from './kind.ts';
 
 export { CorruptEventError } from './kind.ts';
 
@@ -20,7 +20,7 @@ export function encodeEvent(event: Event): string {
       (event.version === undefined ? '' : ',"version":"' + event.version + '"') +
       (event.fingerprint === undefined ? '' : fingerprint(event.fingerprint)) +
       ',"size":' + digits(event.size) +
-      (event.ranges === undefined ? '' : ',"ranges":' + ranges(event.ranges)) +
+      (event.ranges === undefined ? '' : ',"ranges":' + ranges(event.ranges)) + (event.search === undefined ? '' : ',"search":true') +
       (event.blob === undefined ? '' : ',"blob":"' + event.blob + '"') +
       (event.process === undefined ? '' : processOf(event.process));
     case 'miss': return head(event) + place(event.path, event.via) + ',"call":' + quote(event.call) +
@@ -44,7 +44,8 @@ export function encodeEvent(event: Event): string {
           : ',"created":{"uid":' + digits(event.created.uid) + ',"gid":' + digits(event.created.gid) +
             (event.created.at === undefined ? '' : ',"at":"' + event.created.at + '"') + '}') +
         (event.blob === undefined ? '' : ',"blob":"' + event.blob + '"') +
-        (event.before === undefined ? '' : ',"before":"' + event.before + '"') + mutation(event);
+        (event.before === undefined ? '' : ',"before":"' + event.before + '"') +
+        (event.splices === undefined ? '' : ',"splices":' + SPLICES.write(event.splices)) + mutation(event);
     case 'rename': return head(event) + place(event.path, event.via) + name('to', event.to) +
       (event.exchange === undefined ? '' : ',"exchange":true') +
       (event.onto === undefined ? '' : ',"onto":' + lowerBase(event.onto)) +

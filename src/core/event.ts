@@ -92,6 +92,8 @@ export interface ReadBody extends Place {
   readonly size: number;
   /** [start, end) in bytes of what was shown; absent: the whole file. */
   readonly ranges?: readonly (readonly [number, number])[];
+  /** A search went through it: its actor has been shown `ranges` and nothing else, and none where there are none. */
+  readonly search?: true;
   readonly blob?: Version;
 }
 
@@ -159,7 +161,12 @@ export interface WriteBody extends Mutation {
   readonly extents?: readonly ExtentRecord[];
   /** Version of the content replaced, where known. */
   readonly before?: Version;
+  /** An edit: what was replaced, one after the other, each counted in what the one before left. All else is as it was. */
+  readonly splices?: readonly Splice[];
 }
+
+/** At byte `at`, `removed` bytes made way for `added` ones. */
+export type Splice = readonly [at: number, removed: number, added: number];
 
 export interface TruncateBody extends Mutation {
   readonly op: 'truncate';

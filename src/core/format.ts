@@ -1,7 +1,7 @@
 import type { EventBody, ExtentRecord, FingerprintRecord, LowerBase, Op, PathVersion, ProcessInfo, RuleRecord, WriteBody } from './event.ts';
 import {
   BASE64, BOOLEAN, CorruptEventError, COUNT, INODE, JSON_VALUE, MOMENT, NAME, NANOSECONDS, NODE_TYPE, PATH, PATHS, RANGES,
-  SEQ, SEQS, STATUS, STRING, STRINGS, TRUE, VERSION, records,
+  SEQ, SEQS, SPLICES, STATUS, STRING, STRINGS, TRUE, VERSION, records,
 } from './kind.ts';
 import type { Kind, Schema } from './kind.ts';
 
@@ -166,7 +166,7 @@ const mutation = { mtime, lower: optional(LOWER_BASE), unlinked: optional(TRUE),
 const BODIES: { readonly [O in Op]: FieldsOf<Extract<EventBody, { op: O }>> } = {
   read: {
     ...place, version: optional(VERSION), fingerprint: optional(FINGERPRINT), size: required(COUNT), ranges: optional(RANGES),
-    blob: optional(VERSION),
+    search: optional(TRUE), blob: optional(VERSION),
   },
   list: { ...place, version: required(VERSION), count: required(COUNT), lower: optional(VERSION), blob: optional(VERSION) },
   stat: {
@@ -180,7 +180,7 @@ const BODIES: { readonly [O in Op]: FieldsOf<Extract<EventBody, { op: O }>> } = 
   write: {
     ...place, version: optional(VERSION), size: required(COUNT), mode: required(COUNT), ino: required(INODE),
     created: optional(CREATED), blob: optional(VERSION), extents: optional(records(EXTENT)), before: optional(VERSION),
-    ...mutation,
+    splices: optional(SPLICES), ...mutation,
   },
   truncate: { ...place, size: required(COUNT), ino: required(INODE), version: optional(VERSION), ...mutation },
   mkdir: { ...place, mode: required(COUNT), ino: required(INODE), ...owner, ...mutation },

@@ -126,6 +126,13 @@ export const RANGES: Kind<readonly (readonly [number, number])[]> = kind(
   { type: 'array', items: { type: 'array', prefixItems: [integerSchema, integerSchema], items: false, minItems: 2 } },
   (value) => '[' + value.map(([start, end]) => '[' + digits(start) + ',' + digits(end) + ']').join() + ']');
 
+/** Triples [at, removed, added] in bytes. */
+export const SPLICES: Kind<readonly (readonly [number, number, number])[]> = kind(
+  'a list of splices [at, removed, added]',
+  (json) => Array.isArray(json) && json.every((splice: unknown) => Array.isArray(splice) && splice.length === 3 && splice.every(isCount)),
+  { type: 'array', items: { type: 'array', prefixItems: [integerSchema, integerSchema, integerSchema], items: false, minItems: 3 } },
+  (value) => '[' + value.map((splice) => '[' + splice.map(digits).join() + ']').join() + ']');
+
 /** Base64 of a name's bytes. */
 export function toBase64(name: string): string {
   return btoa(String.fromCharCode(...toBytes(name)));

@@ -1,8 +1,8 @@
 import type { Event, FingerprintRecord, LinkBody, LowerBase, ReadBody, RenameBody, StatBody, TruncateBody, WriteBody } from './event.ts';
 import { Owner } from './owner.ts';
-import { childOf, ROOT } from './path.ts';
+import { childOf, parentOf, ROOT } from './path.ts';
 import type { TreePath } from './path.ts';
-import { NOTHING_SHOWN, showing } from './shown.ts';
+import { NOTHING_SHOWN, showing, splicedShown } from './shown.ts';
 import type { Shown } from './shown.ts';
 import { unreachable } from './unreachable.ts';
 import type { Version } from './version.ts';
@@ -164,16 +164,35 @@ function* rows(actor: string, path: TreePath, { seen, stat, link, children }: Tr
   for (const [name, trace] of children ?? []) yield* rows(actor, childOf(path, name), trace);
 }
 
+/** Where the symlink at `path` led when `actor` followed it with a look of its own. */
+export function linkLookOf(state: Observations, actor: string, path: TreePath): LinkLook | undefined {
+  let trace = state.actors.get(actor);
+  for (const name of path === ROOT ? [] : path.split('/')) trace = trace?.children?.get(name);
+  return trace?.link;
+}
+
+/** Whether nobody but `actor` has changed any content or name after event `seq`. */
+export function isUndisturbed(state: Observations, actor: string, seq: number): boolean {
+  const { change } = state;
+  return seq > (change.actor === actor ? change.other : change.seq);
+}
+
 type Of<B> = B & { readonly seq: number; readonly actor: string };
 type Mutation = Exclude<Extract<Event, { mtime: string }>, { op: 'stat' }>;
 
 function read(state: Observations, event: Of<ReadBody> & { readonly process?: unknown }): void {
   const trace = place(state, event), before = trace.seen;
-  const goesOn = isSame(state, event.actor, before, event.version, event.fingerprint);
+  const wasPresent = before?.kind === 'present', goesOn = isSame(state, event.actor, before, event.version, event.fingerprint);
   const version = event.version ?? (goesOn && before.fingerprint !== undefined ? before.version : undefined);
   let shown = goesOn ? before.shown : NOTHING_SHOWN;
   // A process behind the mount has asked for ranges that nobody saw.
   if (event.process === undefined) shown = event.ranges === undefined ? 'whole' : showing(shown, event.ranges, event.size);
+  if (event.search === true && event.ranges?.length === 0 && event.size > 0) {
+    // Looked through, and nothing of it was shown: its content is as known or unknown as before.
+    const contentSeq = goesOn ? before.contentSeq : undefined;
+    if (goesOn || !wasPresent) trace.seen = { ...present(event.seq, version, event.fingerprint, shown), contentSeq };
+    return;
+  }
   trace.seen = present(event.seq, version, event.fingerprint, shown);
 }
 
@@ -187,7 +206,29 @@ function mutate(state: Observations, event: Mutation): void {
     case 'rename': rename(state, event); break;
     default: return unreachable(event);
   }
+  for (const path of namesOf(event)) named(state, event, parentOf(path));
   changed(state, event.actor, event.seq);
+}
+
+/** The names that a change of names makes or takes away. */
+function namesOf(event: Mutation): readonly TreePath[] {
+  switch (event.op) {
+    case 'write': return event.created === undefined ? [] : [event.path];
+    case 'link': return [event.to];
+    case 'rename': return [event.path, event.to];
+    case 'mkdir': case 'mknod': case 'symlink': case 'delete': return [event.path];
+    default: return [];
+  }
+}
+
+/**
+ * The actor has changed what a directory holds that it had seen: it knows what is there now, unless somebody else came between. There
+ * is no version to go by then, since the fold knows of no list; that nobody else changes anything stands in.
+ */
+function named(state: Observations, { actor, seq }: Mutation, directory: TreePath): void {
+  const before = observationOf(state, actor, directory);
+  if (before.kind !== 'present' || before.contentSeq === undefined || !isUndisturbed(state, actor, before.contentSeq)) return;
+  traceAt(state, actor, directory).seen = present(seq, undefined, undefined, 'whole');
 }
 
 /** Own bytes are known bytes; those around them are known as far as they were before. */
@@ -196,6 +237,10 @@ function write(state: Observations, event: Of<WriteBody | TruncateBody>): void {
   const replaced = event.op === 'write' ? event.before ?? lower?.version : lower?.version;
   const kept = isSame(state, event.actor, before, replaced, lower) ? before.shown : NOTHING_SHOWN;
   const isAllOwn = event.op === 'write' && (event.blob !== undefined || event.created !== undefined);
+  if (event.op === 'write' && event.splices !== undefined) {
+    trace.seen = present(event.seq, event.version, undefined, splicedShown(kept, event.splices, size));
+    return;
+  }
   const written = event.op === 'write' ? event.extents?.map(({ at, length }) => [at, at + length] as const) : undefined;
   trace.seen = present(event.seq, event.version, undefined, isAllOwn ? 'whole' : showing(kept, written ?? [], size));
 }
@@ -270,8 +315,7 @@ function isSame(
   if (before.version !== undefined && version !== undefined) return before.version === version;
   if (before.fingerprint !== undefined && print !== undefined) return isSamePrint(before.fingerprint, print);
   if (before.fingerprint !== undefined || print !== undefined) return false;
-  const { change } = state;
-  return before.contentSeq > (change.actor === actor ? change.other : change.seq);
+  return isUndisturbed(state, actor, before.contentSeq);
 }
 
 function isSamePrint(a: FingerprintRecord, b: FingerprintRecord | LowerBase): boolean {

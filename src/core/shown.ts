@@ -30,6 +30,25 @@ export function wasShown(shown: Shown, start: number, end: number): boolean {
   return shown === 'whole' || start >= end || shown.some(([from, to]) => from <= start && end <= to);
 }
 
+/**
+ * What is shown of a file after `splices`, one after the other: what was shown before, where it has got to, and what was put in. Bytes that
+ * were taken out and put back within one splice are those that were put in.
+ */
+export function splicedShown(shown: Shown, splices: readonly (readonly [number, number, number])[], size: number): Shown {
+  if (shown === 'whole') return shown;
+  let ranges: (readonly [number, number])[] = [...shown];
+  for (const [at, removed, added] of splices) {
+    const end = at + removed, moved = added - removed, next: (readonly [number, number])[] = [];
+    for (const [from, to] of ranges) {
+      if (from < at) next.push([from, Math.min(to, at)]);
+      if (to > end) next.push([Math.max(from, end) + moved, to + moved]);
+    }
+    if (added > 0) next.push([at, at + added]);
+    ranges = next;
+  }
+  return showing(NOTHING_SHOWN, ranges, size);
+}
+
 function longest(ranges: readonly [number, number][]): [number, number][] {
   const kept = new Set([...ranges].sort((a, b) => (b[1] - b[0]) - (a[1] - a[0])).slice(0, SHOWN_RANGES));
   return ranges.filter((range) => kept.has(range));

@@ -142,12 +142,15 @@ function assemble(options: OverlayOptions, { lower, store, clock, asked }: Parts
   const rules = asked ?? new Rules(state.rules as readonly Rule[]);
   if (options.readOnly !== true && !sameRules(rules.list, state.rules)) session.append(options.actor ?? 'main', { op: 'rules', rules: rules.list });
   const gate = rules.list.length === 0 ? undefined : new Gate({ rules, lower, recorder });
-  return new World({
+  const world = new World({
     session, lower, contents, attributes, versions, credentials,
     walker: new Walker({ state, lower, credentials, mounts, gate }),
     recorder, gate, inodes: new OpenInodes(), descriptors: new Descriptors(),
     watchers: new Watchers({ state, lower, gate }), outside: new OutsideFs({ access: options.outside ?? 'deny', mounts }),
   });
+  if (options.policy !== undefined) world.deciders.register(options.policy);
+  world.guardsCalls = options.policy !== undefined;
+  return world;
 }
 
 /** The state that a store's log tells, from its checkpoint on where it has one. Throws `CorruptLogError`. */

@@ -1,3 +1,4 @@
+import type { Decider } from '../core/guard.ts';
 import type { Durability } from '../store/store.ts';
 import type { Rule } from '../policy/rules.ts';
 import type { FsShape } from '../lower/shaped.ts';
@@ -37,6 +38,11 @@ export interface OverlayOptions {
    * others; `[]` takes them off.
    */
   readonly rules?: readonly Rule[];
+  /**
+   * Decides what an actor may change by what it has seen: `observationPolicy(…)`. It guards every call on the overlay, by `fs` and by a mount too: what is
+   * refused is EPERM with an `fsCode`. To have tools guarded alone, leave it out and `use` the policy.
+   */
+  readonly policy?: Decider;
   /** Wall clock in ms since 1970. */
   readonly clock?: () => number;
 }
@@ -59,6 +65,7 @@ const CHECKS: Record<keyof OverlayOptions, (value: unknown) => string | undefine
   limits: (value) => isLimits(value) ? undefined : '{ logBytes, blobBytes } with positive numbers',
   redact: (value) => Array.isArray(value) && value.every((entry) => typeof entry === 'string') ? undefined : 'a list of globs',
   rules: (value) => Array.isArray(value) ? undefined : 'a list of { match, on, effect }',
+  policy: (value) => isDecider(value) ? undefined : 'a policy, as observationPolicy() makes it',
   clock: (value) => typeof value === 'function' ? undefined : 'a function',
 };
 
@@ -96,6 +103,12 @@ function isRoots(value: unknown): boolean {
 function isLimits(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.entries(value).every(([name, bytes]) =>
     (name === 'logBytes' || name === 'blobBytes') && typeof bytes === 'number' && bytes > 0);
+}
+
+/** Whether something may stand in the decider's slot. */
+export function isDecider(value: unknown): value is Decider {
+  return typeof value === 'object' && value !== null && typeof (value as Partial<Decider>).decide === 'function' &&
+    typeof (value as Partial<Decider>).name === 'string';
 }
 
 function invalid(name: string, wanted: string): TypeError {

@@ -14,6 +14,8 @@ import { Namespace } from '../overlay/namespace.ts';
 import { createNodeFs, type NodeFs } from '../overlay/node/fs.ts';
 import { Served } from '../overlay/served.ts';
 import type { World } from '../overlay/world.ts';
+import type { Decider } from '../core/guard.ts';
+import { GuardedFiles } from '../policy/guarded-files.ts';
 import type { Difference } from '../replay/difference.ts';
 import { closure } from './discard.ts';
 import { differencesBetween, EXPORT_KEYS, exported, patchOf, type ExportOptions, type Exports, type Patch } from './exports.ts';
@@ -21,7 +23,7 @@ import { checkKeys, eventMatcher, type EventFilter } from './filter.ts';
 import { followEvents } from './follow.ts';
 import { loadProcesses, type Mountable, type OverlayMount, type RunOptions, type RunResult } from './processes.ts';
 import { openWorld, publishable, type Publishable } from './open.ts';
-import { checkOptions, type OverlayOptions } from './options.ts';
+import { checkOptions, isDecider, type OverlayOptions } from './options.ts';
 import { Publisher, type PublishOptions } from './publisher.ts';
 import type { Receipt } from '../commit/commit.ts';
 import type { RevertReceipt } from '../commit/revert.ts';
@@ -33,11 +35,17 @@ export class ActorView {
   readonly fs: NodeFs;
   readonly actor: string;
   private readonly world: World;
+  private guarded: GuardedFiles | undefined = undefined;
 
   constructor(world: World, actor: string) {
     this.world = world;
     this.actor = actor;
     this.fs = createNodeFs(new Kernel(world, actor));
+  }
+
+  /** The same files as a layer of tools has them: whole, and guarded by what this actor has seen. */
+  get files(): GuardedFiles {
+    return this.guarded ??= new GuardedFiles(this.world, this.actor);
   }
 
   /** What this actor has seen of a path: unseen, absent, or present at a version. */
@@ -128,6 +136,15 @@ export class Overlay extends ActorView {
     let view = this.views.get(actor);
     if (view === undefined) this.views.set(actor, view = new ActorView(this.all, actor));
     return view;
+  }
+
+  /**
+   * Lets `policy` decide what tools may change, for every actor, as long as no other was there before it. Gives what takes it out again; what
+   * the actors have seen stays, and it may be put back. Throws TypeError for what is no policy.
+   */
+  use(policy: Decider): () => void {
+    if (!isDecider(policy)) throw new TypeError('use: a policy is needed, as observationPolicy() makes it');
+    return this.all.deciders.register(policy);
   }
 
   /** Names this point of the log. Gives its sequence number. Throws TypeError for data that is no JSON. */

@@ -1,21 +1,22 @@
 import { constants } from 'node:fs';
 import type { Attr } from '../core/attr.ts';
-import type { TruncateBody, WriteBody } from '../core/event.ts';
-import { applyTruncate, extentsOf, lowerExtents } from '../core/evolve.ts';
+import type { Splice, WriteBody } from '../core/event.ts';
+import { extentsOf, lowerExtents } from '../core/evolve.ts';
 import type { PathName, TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { find } from '../core/state.ts';
-import { linkKey, Node, takenOver } from '../core/tree.ts';
+import { linkKey, takenOver, type Node } from '../core/tree.ts';
 import type { Version } from '../core/version.ts';
 import type { Lower, LowerFile } from '../lower/lower.ts';
 import { baseRecord, inodeRecord } from './attributes.ts';
 import { Descriptor } from './descriptor.ts';
-import { EMPTY_VERSION } from './hash.ts';
+import type { Guards } from './guards.ts';
 import { inodeKeyOf, OpenInode } from './inode.ts';
 import { PendingWrite, WHOLE_BYTES } from './pending-write.ts';
 import { READ, WRITE } from './permission.ts';
 import { viaField, type Observed } from './recorder.ts';
 import { changedBelow, notFound } from './refusals.ts';
+import { MAX_FILE_BYTES, Resizing } from './resizing.ts';
 import { LISTS, MAKES, operationsOf, READS, WRITES, type Operation } from './ruling.ts';
 import { spotType, type Look, type Spot } from './spot.ts';
 import { O_ACCMODE } from './system.ts';
@@ -23,8 +24,6 @@ import type { Walker } from './walker.ts';
 import { HASHED_BASE_BYTES, readThrough, spotOf, type World } from './world.ts';
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_TRUNC, O_RDONLY, O_WRONLY, S_IFREG } = constants;
-/** The largest file, in bytes: offsets have to be exact numbers. */
-export const MAX_FILE_BYTES = Number.MAX_SAFE_INTEGER;
 /** Files up to this size are read whole in one go where a whole file is asked for. */
 const SLURP_BYTES = 1024 * 1024;
 const APPEND_FLAGS = O_WRONLY | O_CREAT | O_APPEND;
@@ -37,9 +36,14 @@ type Glance = NonNullable<ReturnType<Walker['glance']>>;
 /** What opening, and changing the content of, regular files means to the overlay. */
 export class Files {
   private readonly world: World;
+  /** Of the actor whose calls these are, where they are guarded. */
+  private readonly guards: Guards | undefined;
+  readonly resizing: Resizing;
 
-  constructor(world: World) {
+  constructor(world: World, guards?: Guards) {
     this.world = world;
+    this.guards = guards;
+    this.resizing = new Resizing(world);
   }
 
   /** open(2) below the root; `outside` gets the paths that are not. */
@@ -104,7 +108,7 @@ export class Files {
     const write = (): PendingWrite => PendingWrite.whole(copyOf(bytes));
     if (look.kind === 'missing') {
       if (look.missing.directoryOnly && look.missing.parent !== undefined) throw new Refusal('EISDIR');
-      this.nameNew(actor, look, bytes.length > 0 ? this.modeAfterWrite(mode) : mode, write());
+      this.nameNew(actor, look, bytes.length > 0 ? this.world.credentials.modeAfterWrite(mode) : mode, write());
       if (bytes.length > 0) this.world.watchers.changed(look.missing.path);
       return 'done';
     }
@@ -112,6 +116,7 @@ export class Files {
     const { spot } = look, at = { path: spot.path, via: look.via };
     this.world.gate?.demand(actor, at, spot, WRITES, 'open');
     this.demandWritableFile(spot);
+    this.guards?.demand(at, 'write', spot, 'open');
     this.replace(actor, spot, at, write());
     return 'done';
   }
@@ -121,7 +126,8 @@ export class Files {
    * first to a lower file. False where it is neither.
    */
   private appendPlainly(actor: string, path: PathName, bytes: Uint8Array): boolean {
-    const { world } = this, glance = world.credentials.isRoot && bytes.length > 0 ? world.walker.glance(path) : undefined;
+    const { world } = this, isPlain = world.credentials.isRoot && bytes.length > 0 && this.guards === undefined;
+    const glance = isPlain ? world.walker.glance(path) : undefined;
     if (glance === undefined) return false;
     if (glance.origin !== undefined) return this.appendToLower(actor, { path: glance.path, origin: glance.origin }, bytes);
     const pending = glance.node && world.session.pendingWrite(actor, glance.node, glance.path);
@@ -146,7 +152,7 @@ export class Files {
     const write = attr.size <= WHOLE_BYTES ? PendingWrite.whole(found.bytes) : PendingWrite.over(lowerExtents(attr.size));
     write.secret = world.contents.isSecretOrigin(origin);
     write.put(attr.size, bytes);
-    this.appendFirst(actor, { path, node: undefined, origin, attr }, { path, via: undefined }, write, version, mtime);
+    this.appendFirst(actor, { path, node: undefined, origin, attr }, { path, via: undefined }, write, { version, mtime });
     world.watchers.changed(path);
     return true;
   }
@@ -162,28 +168,6 @@ export class Files {
       if (typeof found === 'object' && 'kind' in found && found.kind === 'open') found.close();
       throw error;
     }
-  }
-
-  /** Changes the size of what `target` is; what is gained is zeros. */
-  resize(actor: string, target: Spot, at: Observed, size: number, unlinked: boolean): void {
-    if (size > MAX_FILE_BYTES) throw new Refusal('EFBIG');
-    const { world } = this, attr = world.attributes.of(target);
-    const node = target.node, hashed = node === undefined && !unlinked ? world.hashBase(target) : undefined;
-    const lower = hashed && world.base({ ...target, attr: hashed.attr }, hashed.version);
-    const current = node === undefined ? attr.size : world.attributes.sizeOf(node);
-    if (unlinked) return this.resizeOrphan(actor, node as Node, at, size);
-    if (size === current && node !== undefined) {
-      // As ftruncate(2): the size is the same, the times are not.
-      return this.retouch(actor, target, at, node);
-    }
-    const version: Version | undefined = size === 0 ? EMPTY_VERSION : undefined;
-    const identity = node === undefined ? { ino: inodeRecord(attr.ino) } : world.identity(node);
-    world.mutate(actor, {
-      op: 'truncate', path: at.path, ...viaField(at), size, ...identity,
-      ...(version === undefined ? undefined : { version }), mtime: world.now(), ...(lower === undefined ? undefined : { lower }),
-    });
-    this.clearPrivileges(actor, at);
-    world.watchers.changed(at.path);
   }
 
   /** Writes into an open file at `position`. The bytes are copied. */
@@ -202,7 +186,7 @@ export class Files {
       world.session.publish();
       const write = this.onNode(node, inode.lowerFile);
       write.put(position, bytes);
-      this.appendWrite(actor, node, { path, via }, write, mtime, inode.unlinked);
+      this.appendWrite(actor, node, { path, via }, write, { mtime, unlinked: inode.unlinked });
     }
     world.watchers.changed(path);
   }
@@ -217,7 +201,7 @@ export class Files {
     const { inode, via } = this.world.descriptors.get(fd), type = spotType(spotOf(inode)), truncates = (flags & O_TRUNC) !== 0;
     if (type === 'directory' && ((flags & O_ACCMODE) !== O_RDONLY || truncates)) throw new Refusal('EISDIR');
     if (type !== 'directory' && type !== 'file') throw new Refusal('ENXIO', { reason: `a ${type} is seen, never opened` });
-    if (truncates && inode.unlinked) this.resizeOrphan(actor, inode.node ?? this.orphan(inode), { path: inode.path, via }, 0);
+    if (truncates && inode.unlinked) this.resizing.resizeOrphan(actor, inode.node ?? this.orphan(inode), { path: inode.path, via }, 0);
     else if (truncates) this.replace(actor, spotOf(inode), { path: inode.path, via }, PendingWrite.whole(new Uint8Array(0)));
     return this.describe(actor, this.world.inodes.hold(inode.key, () => inode), via, flags);
   }
@@ -283,8 +267,10 @@ export class Files {
     return this.holdNode(node, look.missing.path);
   }
 
-  private nameNew(actor: string, look: Look & { kind: 'missing' }, mode: number, write: PendingWrite): void {
+  /** Gives content to a name that is free. */
+  nameNew(actor: string, look: Look & { kind: 'missing' }, mode: number, write: PendingWrite): void {
     const { world } = this, { missing, at } = world.vacant(actor, look, MAKES, 'open');
+    this.guards?.demand(at, 'write', undefined, 'open');
     world.mutate(actor, {
       op: 'write', path: at.path, ...viaField(at), size: write.size, mode: world.newMode(missing.parent, S_IFREG | (mode & 0o7777)),
       ino: world.state.nextIno, created: world.ownerIn(missing.parent, missing.parentBelow), mtime: world.now(),
@@ -306,6 +292,7 @@ export class Files {
     if ((flags & O_DIRECTORY) !== 0) throw new Refusal('ENOTDIR');
     if (type !== 'file') throw new Refusal('ENXIO', { reason: `a ${type} is seen, never opened` });
     world.credentials.demand(spot, (reads ? READ : 0) | (writes ? WRITE : 0));
+    if (writes) this.guards?.demand(at, 'write', spot, 'open');
     if (truncates) {
       const inode = this.hold(spot);
       this.replace(actor, { ...spot, node: inode.node }, at, PendingWrite.whole(new Uint8Array(0)));
@@ -358,20 +345,21 @@ export class Files {
     if (type !== 'file') throw new Refusal('ENXIO', { reason: `a ${type} is seen, never opened` });
   }
 
-  private demandWritableFile(spot: Spot): void {
+  /** Throws where a spot is no regular file, or may not be written. */
+  demandWritableFile(spot: Spot): void {
     this.demandRegular(spot);
     this.world.credentials.demand(spot, WRITE);
   }
 
-  /** Gives a file other content altogether. */
-  private replace(actor: string, spot: Spot, at: Observed, write: PendingWrite): void {
+  /** Gives a file other content altogether; `splices`: what of it is other. */
+  replace(actor: string, spot: Spot, at: Observed, write: PendingWrite, splices?: readonly Splice[]): void {
     const { world } = this, mtime = world.now();
     if (spot.node === undefined) {
       const { version, attr } = world.hashBase(spot);
-      this.appendFirst(actor, { ...spot, attr }, at, write, version, mtime);
+      this.appendFirst(actor, { ...spot, attr }, at, write, { version, mtime, splices });
     } else {
       world.session.publish();
-      this.appendWrite(actor, spot.node, at, write, mtime, false);
+      this.appendWrite(actor, spot.node, at, write, { mtime, splices });
     }
     world.watchers.changed(at.path);
   }
@@ -381,25 +369,28 @@ export class Files {
     const write = attr.size <= WHOLE_BYTES && old !== undefined ? PendingWrite.whole(old) : PendingWrite.over(lowerExtents(attr.size));
     write.secret = this.world.contents.isSecretOrigin(spot.origin as TreePath);
     write.put(position, bytes);
-    this.appendFirst(actor, { ...spot, attr }, { path: inode.path, via }, write, version, mtime);
+    this.appendFirst(actor, { ...spot, attr }, { path: inode.path, via }, write, { version, mtime });
   }
 
-  private appendFirst(actor: string, spot: Spot, at: Observed, write: PendingWrite, version: Version | undefined, mtime: string): void {
+  private appendFirst(actor: string, spot: Spot, at: Observed, write: PendingWrite,
+    { version, mtime, splices }: { version: Version | undefined; mtime: string; splices?: readonly Splice[] | undefined }): void {
     const attr = spot.attr as Attr, lower = this.world.base(spot, version);
     this.world.mutate(actor, {
-      op: 'write', path: at.path, ...viaField(at), size: write.size, mode: this.modeAfterWrite(attr.mode), ino: inodeRecord(attr.ino),
+      op: 'write', path: at.path, ...viaField(at), size: write.size, mode: this.world.credentials.modeAfterWrite(attr.mode), ino: inodeRecord(attr.ino),
       mtime, ...(lower === undefined ? undefined : { lower }), ...(version === undefined ? undefined : { before: version }),
+      ...(splices === undefined ? undefined : { splices }),
     }, write);
   }
 
-  private appendWrite(actor: string, node: Node, at: Observed, write: PendingWrite, mtime: string, unlinked: boolean): void {
+  private appendWrite(actor: string, node: Node, at: Observed, write: PendingWrite,
+    { mtime, unlinked, splices }: { mtime: string; unlinked?: boolean; splices?: readonly Splice[] | undefined }): void {
     const before = node.version;
     const body: WriteBody = {
-      op: 'write', path: at.path, ...viaField(at), size: write.size, mode: this.modeAfterWrite(node.mode as number),
+      op: 'write', path: at.path, ...viaField(at), size: write.size, mode: this.world.credentials.modeAfterWrite(node.mode as number),
       ...this.world.identity(node), mtime, ...(before === undefined ? undefined : { before }),
-      ...(unlinked ? { unlinked: true } : undefined),
+      ...(splices === undefined ? undefined : { splices }), ...(unlinked === true ? { unlinked: true } : undefined),
     };
-    this.world.mutate(actor, body, write, unlinked ? node : undefined);
+    this.world.mutate(actor, body, write, unlinked === true ? node : undefined);
   }
 
   private onNode(node: Node, open: LowerFile | undefined): PendingWrite {
@@ -410,35 +401,8 @@ export class Files {
     return write;
   }
 
-  private resizeOrphan(actor: string, node: Node, at: Observed, size: number): void {
-    const { world } = this;
-    const body: TruncateBody = { op: 'truncate', path: at.path, ...viaField(at), size, ...world.identity(node), mtime: world.now(), unlinked: true };
-    world.mutate(actor, body);
-    applyTruncate(node, { ...body, seq: world.state.seq });
-  }
-
-  private retouch(actor: string, target: Spot, at: Observed, node: Node): void {
-    const { world } = this, size = world.attributes.sizeOf(node);
-    world.mutate(actor, { op: 'truncate', path: at.path, ...viaField(at), size, ...world.identity(node), mtime: world.now(),
-      ...(node.version === undefined ? undefined : { version: node.version }) });
-    world.watchers.changed(target.path);
-  }
-
-  /** What a write does to the mode, for a change of size, whose event has no mode. */
-  private clearPrivileges(actor: string, at: Observed): void {
-    const { world } = this, node = world.credentials.isRoot ? undefined : find(world.state, at.path);
-    if (!(node instanceof Node) || this.keepsMode(node)) return;
-    world.mutate(actor, { op: 'chmod', path: at.path, mode: this.modeAfterWrite(node.mode as number), ...world.identity(node), mtime: world.now() });
-  }
-
   private keepsMode(node: Node): boolean {
-    return node.mode === this.modeAfterWrite(node.mode as number);
-  }
-
-  /** As write(2) by others than root: setuid goes, and setgid where the group may execute. */
-  modeAfterWrite(mode: number): number {
-    if (this.world.credentials.isRoot) return mode;
-    return mode & ~0o4000 & ((mode & 0o010) !== 0 ? ~0o2000 : ~0);
+    return node.mode === this.world.credentials.modeAfterWrite(node.mode as number);
   }
 }
 

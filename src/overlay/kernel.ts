@@ -7,6 +7,7 @@ import { originOf } from './attributes.ts';
 import { copyFile } from './copy.ts';
 import type { Descriptor } from './descriptor.ts';
 import { Files } from './files.ts';
+import { Guards } from './guards.ts';
 import { Metadata } from './metadata.ts';
 import { Namespace } from './namespace.ts';
 import { Ranges } from './ranges.ts';
@@ -39,15 +40,17 @@ export class Kernel implements System {
   /** What looks repeated on a timer showed last, by path as asked. */
   private readonly repeated = new Map<PathName, Attr | 'nothing'>();
 
-  constructor(world: World, actor: string) {
+  /** `guarded`: whether what its actor has seen decides what its calls may change. */
+  constructor(world: World, actor: string, { guarded } = { guarded: world.guardsCalls }) {
+    const guards = guarded ? new Guards(world, actor) : undefined;
     this.world = world;
     this.actor = actor;
-    this.files = new Files(world);
+    this.files = new Files(world, guards);
     this.reading = new Reading(world);
-    this.namespace = new Namespace(world);
+    this.namespace = new Namespace(world, guards);
     this.ranges = new Ranges(world, this.files, this.reading);
     this.unnamed = new Unnamed(world, this.files, this.namespace);
-    const metadata = this.metadata = new Metadata(world);
+    const metadata = this.metadata = new Metadata(world, guards);
     this.xattrs = new XattrCalls({ world, actor, metadata, held: (target, call, options) => {
       const changes = call === 'setxattr' || call === 'removexattr';
       if (typeof target === 'number') return this.held(target, changes ? call : undefined);
@@ -95,7 +98,7 @@ export class Kernel implements System {
     const d = this.descriptor(fd);
     if (!d.writable || d.isDirectory) throw new Refusal('EINVAL');
     const { spot, at, unlinked } = this.held(fd);
-    this.files.resize(this.actor, spot, at, size, unlinked);
+    this.files.resizing.resize(this.actor, spot, at, size, unlinked);
   }
 
   fsync(fd: number): void {

@@ -3,6 +3,7 @@ import { PERMISSION_BITS, type Attr } from '../core/attr.ts';
 import { applyAttributes, type AttributeBody } from '../core/evolve.ts';
 import { Refusal } from '../core/refusal.ts';
 import { inodeRecord } from './attributes.ts';
+import type { Guards } from './guards.ts';
 import { READ, SEARCH, WRITE } from './permission.ts';
 import { viaField, type Observed } from './recorder.ts';
 import { spotType, type Spot } from './spot.ts';
@@ -17,9 +18,11 @@ const S_ISGID = 0o2000;
 /** Modes, owners and times of what a look-up found or a descriptor holds. */
 export class Metadata {
   private readonly world: World;
+  private readonly guards: Guards | undefined;
 
-  constructor(world: World) {
+  constructor(world: World, guards?: Guards) {
     this.world = world;
+    this.guards = guards;
   }
 
   /** Throws EOPNOTSUPP for a symlink, whose mode Linux does not keep. */
@@ -80,6 +83,7 @@ export class Metadata {
   }
 
   private change(actor: string, spot: Spot, body: AttributeBody): void {
+    if (body.unlinked !== true) this.guards?.demand({ path: body.path, via: body.via }, 'attributes', spot, body.op);
     this.world.mutate(actor, body);
     if (body.unlinked === true && spot.node !== undefined) applyAttributes(spot.node, body);
     this.world.watchers.changed(body.path);

@@ -3,6 +3,7 @@ import { byteLength, childOf, isWithin, PATH_MAX_BYTES, type PathName, type Tree
 import { Refusal, type ErrnoCode } from '../core/refusal.ts';
 import { inodeRecord } from './attributes.ts';
 import type { Gate } from './gate.ts';
+import type { Guards } from './guards.ts';
 import { versionOfList } from './hash.ts';
 import { READ, WRITE } from './permission.ts';
 import { viaField, type Observed } from './recorder.ts';
@@ -24,8 +25,11 @@ export class Namespace {
 
   private readonly sieve: Sieve | undefined;
 
-  constructor(world: World) {
+  private readonly guards: Guards | undefined;
+
+  constructor(world: World, guards?: Guards) {
     this.world = world;
+    this.guards = guards;
     this.sieve = world.gate && new Sieve(world, world.gate);
   }
 
@@ -90,6 +94,7 @@ export class Namespace {
     if (named.slash) throw new Refusal(isDirectory ? 'EISDIR' : 'ENOTDIR');
     this.demandRemovable(named.parent, spot);
     if (isDirectory) throw new Refusal('EISDIR');
+    this.guards?.demand(at, 'delete', spot, 'unlink');
     this.remove(actor, named, spot, at);
     world.watchers.renamed(spot.path);
   }
@@ -100,6 +105,7 @@ export class Namespace {
     this.demandRemovable(named.parent, spot);
     if (spotType(spot) !== 'directory') throw new Refusal('ENOTDIR');
     this.demandEmpty(actor, spot, 'rmdir');
+    this.guards?.demand(at, 'delete', spot, 'rmdir');
     this.remove(actor, named, spot, at);
     world.watchers.renamed(spot.path);
   }
@@ -136,6 +142,8 @@ export class Namespace {
     if (replaced !== undefined && sourceType === 'directory') this.demandEmpty(actor, replaced, 'rename');
     this.sieve?.demandMovable(actor, source, path, 'rename');
     if (target !== undefined && options.exchange === true) this.sieve?.demandMovable(actor, target, source.path, 'rename');
+    this.guards?.demand(at, 'rename', source, 'rename');
+    this.guards?.demand({ path, via: b.via }, options.exchange === true ? 'rename' : 'write', target, 'rename');
     this.move(actor, { named: a, source, at }, path, target, options.exchange === true);
   }
 
@@ -230,6 +238,7 @@ export class Namespace {
     if (named.slash && !wanted.directory) throw notFound();
     this.world.gate?.demandVacant(actor, found, named.via, wanted.directory ? CREATES : MAKES, call);
     this.world.demandWritable(named.parent);
+    this.guards?.demand({ path: found.path, via: named.via }, 'write', undefined, call);
     return { parent: named.parent, at: { path: found.path, via: named.via } };
   }
 

@@ -95,6 +95,12 @@ export class Credentials {
     if (!this.isRoot) this.demand(spot, SEARCH);
   }
 
+  /** A mode as write(2) by others than root leaves it: setuid goes, and setgid where the group may execute. */
+  modeAfterWrite(mode: number): number {
+    if (this.isRoot) return mode;
+    return mode & ~0o4000 & ((mode & 0o010) !== 0 ? ~0o2000 : ~0);
+  }
+
   /** Throws EPERM unless this process owns the file. */
   demandOwner(attr: Attr): void {
     if (!this.isRoot && attr.uid !== this.uid) throw new Refusal('EPERM');

@@ -6,12 +6,13 @@ import type { Node } from '../core/tree.ts';
 import { inodeRecord } from './attributes.ts';
 import { extentRecord } from './contents.ts';
 import type { Descriptor } from './descriptor.ts';
-import { MAX_FILE_BYTES, type Files } from './files.ts';
+import { type Files } from './files.ts';
 import { WHOLE_BYTES } from './pending-write.ts';
 import type { Reading } from './reading.ts';
 import { viaField, type Observed } from './recorder.ts';
 import type { Spot } from './spot.ts';
 import { FALLOC_KEEP_SIZE, FALLOC_PUNCH_HOLE, FALLOC_ZERO_RANGE } from './system.ts';
+import { MAX_FILE_BYTES } from './resizing.ts';
 import type { World } from './world.ts';
 
 /** Bytes that one copy moves at most: the caller asks again for the rest, and others are served in between. */
@@ -68,7 +69,7 @@ export class Ranges {
     const size = keeps ? before : Math.max(before, end), until = Math.min(end, size);
     if (what !== 0 && offset < until) this.zero(actor, { spot, at, unlinked }, { from: offset, to: until, size });
     // Where nothing else changes, the times do.
-    else this.files.resize(actor, spot, at, size, unlinked);
+    else this.files.resizing.resize(actor, spot, at, size, unlinked);
   }
 
   /**
@@ -140,7 +141,7 @@ export class Ranges {
     if (spot.node !== undefined) return this.write(actor, spot.node, { at, unlinked }, { size: range.size, extents });
     const { version, attr } = world.hashBase(spot), lower = world.base({ ...spot, attr }, version);
     world.mutate(actor, {
-      op: 'write', path: at.path, ...viaField(at), size: range.size, mode: this.files.modeAfterWrite(attr.mode), ino: inodeRecord(attr.ino),
+      op: 'write', path: at.path, ...viaField(at), size: range.size, mode: this.world.credentials.modeAfterWrite(attr.mode), ino: inodeRecord(attr.ino),
       extents, mtime: world.now(), ...(lower === undefined ? undefined : { lower }), ...(version === undefined ? undefined : { before: version }),
     });
     world.watchers.changed(at.path);
@@ -150,7 +151,7 @@ export class Ranges {
   private write(actor: string, node: Node, { at, unlinked }: Pick<HeldFile, 'at' | 'unlinked'>, what: Pick<WriteBody, 'size'> & { extents: NonNullable<WriteBody['extents']> }): void {
     const { world } = this, before = node.version;
     const body: WriteBody = {
-      op: 'write', path: at.path, ...viaField(at), size: what.size, mode: this.files.modeAfterWrite(node.mode as number), ...world.identity(node),
+      op: 'write', path: at.path, ...viaField(at), size: what.size, mode: this.world.credentials.modeAfterWrite(node.mode as number), ...world.identity(node),
       extents: what.extents, mtime: world.now(), ...(before === undefined ? undefined : { before }), ...(unlinked ? { unlinked: true } : undefined),
     };
     world.mutate(actor, body);

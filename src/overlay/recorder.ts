@@ -1,6 +1,7 @@
 import { sameFingerprint, typeOf, type Attr, type Fingerprint } from '../core/attr.ts';
 import type { Event, EventBody, ListBody, MissBody, ProcessInfo, ReadBody, ReadlinkBody, RefuseBody, Stamp, StatBody } from '../core/event.ts';
 import type { TreePath } from '../core/path.ts';
+import { NOTHING_SHOWN, showing } from '../core/shown.ts';
 import type { Version } from '../core/version.ts';
 import { fingerprintRecord, inodeRecord } from './attributes.ts';
 import { withRange, type Range } from './pending-write.ts';
@@ -111,9 +112,18 @@ export class Recorder {
     return this.session.append(actor, readBody(at, facts, range && coalesced([], range, facts.size)));
   }
 
+  /** A read by which its actor was shown `ranges` of the file, or all of it. `search`: what else was looked through does not count as seen. */
+  shown(actor: string, at: Observed, facts: ReadFacts, ranges: readonly Range[] | 'whole', search: boolean): void {
+    const merged = ranges === 'whole' ? 'whole' : showing(NOTHING_SHOWN, ranges, facts.size);
+    // A range for each line that matched could be many: the fold would forget the shortest anyway.
+    const body: Growing<ReadBody> = readBody(at, facts, merged === 'whole' ? undefined : merged);
+    if (search) body.search = true;
+    this.session.append(actor, body);
+  }
+
   /** The tail read with more shown, `tail` itself where nothing is new, `undefined` where it is a read of its own. */
   private grown(tail: ReadBody & Stamp, facts: ReadFacts, range: Range | undefined): Event | undefined {
-    if (tail.size !== facts.size || !samePrint(this.lastPrint, facts.print)) return undefined;
+    if (tail.search === true || tail.size !== facts.size || !samePrint(this.lastPrint, facts.print)) return undefined;
     if (tail.version !== facts.version && tail.version !== undefined && facts.version !== undefined) return undefined;
     const version = facts.version ?? tail.version;
     const ranges = tail.ranges === undefined || range === undefined ? undefined : coalesced(tail.ranges, range, facts.size);

@@ -1,5 +1,6 @@
 import { typeOf, type Attr } from '../core/attr.ts';
 import type { DiscardBody, Inode, LowerBase, MutationBody, UndoBody } from '../core/event.ts';
+import { DeciderSlot } from '../core/guard.ts';
 import { compareNames, type PathName, type TreePath } from '../core/path.ts';
 import { Refusal } from '../core/refusal.ts';
 import { find, nodeOf, type State } from '../core/state.ts';
@@ -42,6 +43,10 @@ export class World {
   readonly outside: OutsideFs;
   /** Where there are path rules. */
   readonly gate: Gate | undefined;
+  /** Who decides what an actor may change by what it has seen. */
+  readonly deciders = new DeciderSlot();
+  /** Whether every call is held against what is decided, and not those of tools alone. */
+  guardsCalls = false;
 
   constructor(parts: Pick<World, 'session' | 'lower' | 'walker' | 'attributes' | 'contents' | 'recorder' | 'versions'
     | 'inodes' | 'descriptors' | 'credentials' | 'watchers' | 'outside' | 'gate'>) {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Event, EventBody, ProcessInfo } from '../../src/core/event.ts';
 import { forkObservations, initialObservations, observationOf, observe, readSet } from '../../src/core/observation.ts';
 import type { Observation, Observations, Present } from '../../src/core/observation.ts';
-import { isWithin, rebase } from '../../src/core/path.ts';
+import { isWithin, parentOf, rebase } from '../../src/core/path.ts';
 import type { TreePath } from '../../src/core/path.ts';
 import { observationsFromJson, observationsToJson } from '../../src/core/recollection.ts';
 import { SHOWN_RANGES, showing, wasShown } from '../../src/core/shown.ts';
@@ -103,7 +103,7 @@ describe('an observation', () => {
       { op: 'symlink', path: p('l'), target: 'd', ino: 4, uid: 0, gid: 0, mtime: '1' },
       read('a'), { op: 'link', path: p('a'), to: p('d/b'), ino: 7, mtime: '1' },
     );
-    expect(seen('d')).toMatchObject({ kind: 'present', seq: 1, shown: 'whole' });
+    expect(seen('d')).toMatchObject({ kind: 'present', seq: 4, contentSeq: 4, shown: 'whole' });
     expect(seen('l')).toMatchObject({ kind: 'present', seq: 2, shown: 'whole' });
     expect(seen('a')).toMatchObject({ kind: 'present', seq: 4, contentSeq: 3, version: v(1) });
     expect(seen('d/b')).toEqual(seen('a'));
@@ -161,12 +161,15 @@ describe('a rename', () => {
   function renameRows(rows: readonly Row[], from: TreePath, to: TreePath, seq: number): Row[] {
     const touched = { kind: 'present', seq, contentSeq: undefined, version: undefined, fingerprint: undefined, shown: [] } as const;
     const root = rows.find(({ path }) => path === from)?.seen;
-    return [
+    const moved: Row[] = [
       ...rows.filter(({ path }) => !isWithin(path, from) && !isWithin(path, to)),
       ...rows.filter(({ path }) => path !== from && isWithin(path, from)).map(({ path, seen }) => ({ path: rebase(path, from, to), seen })),
       { path: to, seen: root?.kind === 'present' ? { ...root, seq } : touched },
       { path: from, seen: { kind: 'absent', seq } },
     ];
+    const holders = [parentOf(from), parentOf(to)];
+    return moved.map((row) => holders.includes(row.path) && row.seen.kind === 'present' && row.seen.contentSeq !== undefined
+      ? { path: row.path, seen: { ...touched, contentSeq: seq, shown: 'whole' } } : row);
   }
 
   it('agrees with moving every path by itself, for any sequence of reads, misses and renames', () => {

@@ -70,8 +70,8 @@ function body<O extends Op>(
 
 /** By op, an arbitrary of its body. */
 export const bodies: { readonly [O in Op]: fc.Arbitrary<EventBody> } = {
-  read: body('read', { ...place, version: anyVersion, fingerprint, size: count, ranges, blob: anyVersion },
-    'via', 'version', 'fingerprint', 'ranges', 'blob'),
+  read: body('read', { ...place, version: anyVersion, fingerprint, size: count, ranges, search: yes, blob: anyVersion },
+    'via', 'version', 'fingerprint', 'ranges', 'search', 'blob'),
   list: body('list', { ...place, version: anyVersion, count, lower: anyVersion, blob: anyVersion }, 'via', 'lower', 'blob'),
   stat: body('stat', {
     ...place, exists: nodeType, mode: id, ...owner, size: count, nlink: count, ino: inode, rdev: count, mtime: nanoseconds,
@@ -82,7 +82,8 @@ export const bodies: { readonly [O in Op]: fc.Arbitrary<EventBody> } = {
   write: body('write', {
     ...mutation, version: anyVersion, size: count, mode: id, ino: inode, created: fc.record(owner, { noNullPrototype: true }), blob: anyVersion,
     extents: fc.array(extent, { maxLength: 3 }), before: anyVersion,
-  }, 'via', 'version', 'created', 'blob', 'extents', 'before', 'lower', 'unlinked', 'dev'),
+    splices: fc.array(fc.tuple(count, count, count), { maxLength: 3 }),
+  }, 'via', 'version', 'created', 'blob', 'extents', 'before', 'splices', 'lower', 'unlinked', 'dev'),
   truncate: body('truncate', { ...mutation, size: count, ino: inode, version: anyVersion }, 'via', 'version', 'lower', 'unlinked', 'dev'),
   mkdir: body('mkdir', { ...mutation, mode: id, ino: inode, ...owner }, 'via', 'lower', 'unlinked', 'dev'),
   mknod: body('mknod', { ...mutation, type: nodeType, mode: id, rdev: count, ino: inode, ...owner }, 'via', 'lower', 'unlinked', 'dev'),
