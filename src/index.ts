@@ -14,7 +14,7 @@ export type { OverlayOptions } from './index/options.ts';
 export { observationPolicy, type ObservationPolicyOptions, type Requirement } from './policy/observation-policy.ts';
 export { FsError, remediateFsError } from './policy/fs-error.ts';
 export type { Edited, GuardedFiles, HeldFile, Prepared, Written } from './policy/guarded-files.ts';
-export type { Decider, Decision, Guard, Intent } from './core/guard.ts';
+export type { Decider, Decision, Guard as FileGuard, Intent } from './core/guard.ts';
 export type { FsCode } from './core/refusal.ts';
 export { rulesOf, type Effect, type Rule } from './policy/rules.ts';
 export type { Operation } from './overlay/ruling.ts';
