@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Overlay } from '../index.ts';
 import { lookingAt } from './failure.ts';
 import { manual } from './manual.ts';
-import { withSession, type SessionOption } from './options.ts';
+import { withMoment, withSession, type TreeOption } from './options.ts';
 import { out } from './output.ts';
 import { fileName, placesOf, treePath } from './path.ts';
 import { withTree } from './reading.ts';
@@ -16,11 +16,12 @@ export function cat(command: Command): void {
     description: 'Prints the content of a file as the session has it: changed or as it is beneath. Reading it this way is not recorded.',
     examples: [
       ['palimpsest cat src/index.js', 'the file as it is now in the newest session'],
+      ["palimpsest cat --at 'turn 3' src/index.js", 'as it was at a mark, or after an event'],
       ['palimpsest cat src/index.js | diff src/index.js -', 'what became of it, for any other tool'],
     ],
   });
-  withSession(command).argument('<path>', 'relative to the working directory if that is below the root, else to the root; or absolute');
-  command.action((path: string, options: SessionOption) => withTree(options, (overlay, { header }) => {
+  withMoment(withSession(command)).argument('<path>', 'relative to the working directory if that is below the root, else to the root; or absolute');
+  command.action((path: string, options: TreeOption) => withTree(options, (overlay, { header }) => {
     const name = fileName(overlay.mountPoint, treePath(path, placesOf(header)));
     lookingAt(path, () => copyOut(overlay, name));
   }));

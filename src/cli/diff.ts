@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Difference, Overlay } from '../index.ts';
 import { FAILED, Misuse } from './failure.ts';
 import { manual } from './manual.ts';
-import { withFormats, withSession, type SessionOption } from './options.ts';
+import { MOMENT, momentOption, withFormats, withSession, type SessionOption } from './options.ts';
 import { out, say } from './output.ts';
 import { isTerminal, paint } from './paint.ts';
 import { writePatch } from './patch.ts';
@@ -13,6 +13,8 @@ import { isBelow } from './state-directory.ts';
 import { quoted, shownLine, visible } from './text.ts';
 
 interface Options extends SessionOption {
+  readonly from?: string;
+  readonly to?: string;
   readonly patch?: boolean;
   readonly stat?: boolean;
   readonly json?: boolean;
@@ -28,6 +30,7 @@ export function diff(command: Command): void {
       'What no patch can hold (a file that cannot be read, or in a .git directory) is named on standard error; for the former the exit status is 1.',
     examples: [
       ['palimpsest diff', 'everything that changed'],
+      ["palimpsest diff --from 'turn 2' --to 'turn 3'", 'what happened between two marks, or two events'],
       ['palimpsest diff --stat', 'how many lines in which files'],
       ['palimpsest diff src test/a.js | less', 'only there'],
       ['palimpsest diff --patch | git -C repo apply', 'do the same to another copy'],
@@ -39,16 +42,21 @@ export function diff(command: Command): void {
   });
   withSession(command)
     .argument('[path...]', 'only these paths and what is below them')
+    .option('--from <moment>', `from how it was then (default: the directory beneath): ${MOMENT}`)
+    .option('--to <moment>', 'to how it was then (default: now)')
     .option('--patch', 'for git apply, even on a terminal: without the lines that begin with #, which go to standard error')
     .option('--stat', 'lines added and removed, file by file');
   withFormats(command, { json: 'JSON Lines: path, what happened to it, lines added and removed, and the diff', z: 'with --stat: records that end with NUL, names as they are' });
   command.action((paths: readonly string[], options: Options) => {
     if (options.z === true && options.stat !== true) throw new Misuse('-z goes with --stat; status -z lists the paths that changed');
     if (options.patch === true && (options.stat === true || options.json === true)) throw new Misuse('--patch goes with neither --stat nor --json');
-    return withTree(options, (overlay, { header }) => {
+    return withTree(options, (now, { header }) => {
+      // The earlier one first: the later goes on from it, and what is the same in both is known to be.
+      const since = options.from === undefined ? undefined : now.at(momentOption(options.from));
+      const overlay = options.to === undefined ? since === undefined ? now : now.at(now.head.seq) : now.at(momentOption(options.to));
       const places = placesOf(header), chosen = paths.map((path) => treePath(path, places));
-      demandKnown(paths, chosen, overlay);
-      const found = overlay.differences(chosen.length === 0 ? {} : { paths: chosen });
+      demandKnown(paths, chosen, since === undefined ? [overlay] : [overlay, since]);
+      const found = overlay.differences({ ...(chosen.length === 0 ? undefined : { paths: chosen }), ...(since && { since }) });
       if (options.json === true) for (const difference of found) out.line(JSON.stringify(toJson(difference)));
       else if (options.z === true) for (const difference of found) out.write(toRecord(difference));
       else if (options.stat === true) for (const line of diffStat([...found])) out.line(line);
@@ -59,9 +67,9 @@ export function diff(command: Command): void {
 }
 
 /** Throws for a path that neither the overlay nor anything that changed has a name for. */
-function demandKnown(paths: readonly string[], chosen: readonly string[], overlay: Overlay): void {
-  const absent = chosen.filter((path) => !isThere(overlay, path));
-  const changes = absent.length === 0 ? [] : overlay.changes();
+function demandKnown(paths: readonly string[], chosen: readonly string[], overlays: readonly Overlay[]): void {
+  const absent = chosen.filter((path) => !overlays.some((overlay) => isThere(overlay, path)));
+  const changes = absent.length === 0 ? [] : overlays.flatMap((overlay) => overlay.changes());
   const unknown = absent.find((path) => !changes.some((row) =>
     [row.path, ...(row.from === undefined ? [] : [row.from])].some((name) => isBelow(name, path) || isBelow(path, name))));
   if (unknown !== undefined) throw new Error(`${quoted(paths[chosen.indexOf(unknown)] as string)}: no such path, neither in the session nor in the directory beneath`);

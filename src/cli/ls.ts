@@ -3,14 +3,14 @@ import type { Stats } from 'node:fs';
 import { pathFromBytes, type Overlay } from '../index.ts';
 import { lookingAt } from './failure.ts';
 import { manual } from './manual.ts';
-import { withFormats, withSession, type SessionOption } from './options.ts';
+import { withFormats, withMoment, withSession, type TreeOption } from './options.ts';
 import { out } from './output.ts';
 import { paint } from './paint.ts';
 import { fileName, nameField, nulRecord, placesOf, treePath } from './path.ts';
 import { withTree } from './reading.ts';
 import { quoted } from './text.ts';
 
-interface Options extends SessionOption {
+interface Options extends TreeOption {
   readonly long?: boolean;
   readonly json?: boolean;
   readonly z?: boolean;
@@ -33,7 +33,7 @@ export function ls(command: Command): void {
       ["palimpsest ls -z src | xargs -0 -n 1 printf '%q\\n'", 'names for a program, whatever is in them'],
     ],
   });
-  withSession(command)
+  withMoment(withSession(command))
     .argument('[path]', 'relative to the working directory if that is below the root, else to the root; or absolute')
     .option('-l, --long', 'mode, links, owner, size, time and name');
   withFormats(command, { json: 'JSON Lines: name, type, mode, size, …', z: 'names as they are, each ended by NUL' });

@@ -7,6 +7,16 @@ export interface SessionOption {
   readonly session?: string;
 }
 
+/** Options of a verb that looks at the tree: as it is, or as it was. */
+export interface TreeOption extends SessionOption {
+  readonly at?: string;
+}
+
+/** `--at`. */
+export function withMoment(command: Command): Command {
+  return command.option('--at <moment>', `as it was then, over the directory beneath as it is now: ${MOMENT}`);
+}
+
 /** `--session`. */
 export function withSession(command: Command): Command {
   return command.option('--session <dir>', 'the session: its directory, or its name in the list of sessions (default: the newest one about ' +
@@ -19,6 +29,14 @@ export function withFormats(command: Command, formats: { json?: string; z?: stri
   if (formats.z !== undefined) command.addOption(new Option('-z', formats.z).conflicts(formats.json === undefined ? [] : ['json']));
   return command;
 }
+
+/** What `--at` and its like name: the number of an event, 0 being before all of them, or else the label of a mark. */
+export function momentOption(text: string): number | string {
+  return /^(0|[1-9][0-9]{0,14})$/.test(text) ? Number(text) : text;
+}
+
+/** What a moment is called, in help. */
+export const MOMENT = 'the number of an event (0: before all), or the label of a mark: of several, the last';
 
 /** The number of an event, from 1. Throws `Misuse` for anything else. */
 export function seqOption(name: string, text: string | undefined): number | undefined {

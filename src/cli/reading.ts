@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { glance, isParcel, LockedSessionError, Overlay, SessionLog, unpackSession, type SessionGlance } from '../index.ts';
 import type { ControlRequest } from '../mount/control.ts';
-import type { SessionOption } from './options.ts';
+import { momentOption, type SessionOption, type TreeOption } from './options.ts';
 import { sessionToRead } from './session-directory.ts';
 
 /** Hands the log of the session asked for to `act`; works beside its live writer, and without its root. */
@@ -18,12 +18,12 @@ export async function withLog<T>(options: SessionOption, act: (log: SessionLog) 
   });
 }
 
-/** Hands the session asked for to `act`, read-only; works beside its live writer. */
-export async function withTree<T>(options: SessionOption, act: (overlay: Overlay, session: SessionGlance) => T | Promise<T>): Promise<T> {
+/** Hands the session asked for to `act`, read-only, as it is or as it was; works beside its live writer. */
+export async function withTree<T>(options: TreeOption, act: (overlay: Overlay, session: SessionGlance) => T | Promise<T>): Promise<T> {
   return withDirectory(options, async (session) => {
     const overlay = Overlay.openSync({ session, readOnly: true });
     try {
-      return await act(overlay, glance(session));
+      return await act(options.at === undefined ? overlay : overlay.at(momentOption(options.at)), glance(session));
     } finally {
       overlay.closeSync();
     }
@@ -31,7 +31,7 @@ export async function withTree<T>(options: SessionOption, act: (overlay: Overlay
 }
 
 /** Hands over the directory of the session asked for; of one that is packed in a file, a directory that goes away again. */
-async function withDirectory<T>({ session }: SessionOption, act: (directory: string) => Promise<T>): Promise<T> {
+export async function withDirectory<T>({ session }: SessionOption, act: (directory: string) => Promise<T>): Promise<T> {
   if (session === undefined || !isParcel(session)) return act(sessionToRead(session));
   const scratch = mkdtempSync(join(tmpdir(), 'palimpsest-'));
   try {

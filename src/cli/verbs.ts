@@ -24,6 +24,7 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
     { name: 'import', summary: 'make a session of such a file', load: async () => (await import('./import.ts')).importing },
   ],
   'Keep house': [
+    { name: 'verify', summary: 'check log, contents and checkpoint; name what is damaged', load: async () => (await import('./verify.ts')).verify },
     { name: 'sessions', summary: 'list the sessions', load: async () => (await import('./sessions.ts')).sessions },
     { name: 'rm', summary: 'remove sessions', load: async () => (await import('./rm.ts')).rm },
     { name: 'schema', summary: 'the JSON Schema of the log', load: async () => (await import('./schema.ts')).schema },

@@ -15,6 +15,7 @@ export { CorruptEventError } from './kind.ts';
  * a number that is no exact integer, since such a line could not be read again.
  */
 export function encodeEvent(event: Event): string {
+  if (event.kept !== undefined) return encodeByTable(event);
   switch (event.op) {
     case 'read': return head(event) + place(event.path, event.via) +
       (event.version === undefined ? '' : ',"version":"' + event.version + '"') +

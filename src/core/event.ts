@@ -23,6 +23,20 @@ export interface Stamp {
   readonly actor: string;
   /** On a mount: who asked. */
   readonly process?: ProcessInfo;
+  /** Where the session keeps what is seen (`record: 'content'`): what this event showed of the lower that was not kept before. */
+  readonly kept?: readonly KeptRecord[];
+}
+
+/** What the lower has at a path, kept. */
+export interface KeptRecord {
+  /** In the lower. */
+  readonly path: TreePath;
+  /** Absent: nothing is there. */
+  readonly base?: LowerBase;
+  /** Of a file, all it holds; of a directory, its list, as JSON: `[[name, base], …]`. */
+  readonly blob?: Version;
+  /** Of a large file, what was read. */
+  readonly extents?: readonly ExtentRecord[];
 }
 
 export interface ProcessInfo {

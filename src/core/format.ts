@@ -1,4 +1,4 @@
-import type { EventBody, ExtentRecord, FingerprintRecord, LowerBase, Op, PathVersion, ProcessInfo, RuleRecord, WriteBody } from './event.ts';
+import type { EventBody, ExtentRecord, FingerprintRecord, KeptRecord, LowerBase, Op, PathVersion, ProcessInfo, RuleRecord, WriteBody } from './event.ts';
 import {
   BASE64, BOOLEAN, CorruptEventError, COUNT, INODE, JSON_VALUE, MOMENT, NAME, NANOSECONDS, NODE_TYPE, PATH, PATHS, RANGES,
   SEQ, SEQS, SPLICES, STATUS, STRING, STRINGS, TRUE, VERSION, records,
@@ -158,6 +158,8 @@ const PROCESS = record<ProcessInfo>({
   pid: required(COUNT), name: required(STRING), parent: optional(COUNT), inferred: optional(BOOLEAN),
 });
 
+const KEPT = record<KeptRecord>({ path: required(PATH), base: optional(LOWER_BASE), blob: optional(VERSION), extents: optional(records(EXTENT)) });
+
 const place = { path: required(PATH), via: optional(NAME) };
 const mtime = supplied(NANOSECONDS, (event) => `${Date.parse(event['time'] as string)}000000`);
 const owner = { uid: supplied(COUNT, () => 0), gid: supplied(COUNT, () => 0) };
@@ -227,12 +229,12 @@ const STAMP = { seq: required(SEQ), time: required(MOMENT), actor: required(STRI
 
 /** By op, what stands on its line between `op` and `crc`. */
 export const BODY_TABLES: ReadonlyMap<string, Table> = new Map(Object.entries(BODIES).map(([op, fields]) =>
-  [op, new Table({ ...fields, process: optional(PROCESS) })]));
+  [op, new Table({ ...fields, process: optional(PROCESS), kept: optional(records(KEPT)) })]));
 
 /** By op, all of its line but `crc`, which is the store's. */
 export const LINE_TABLES: ReadonlyMap<string, Table> = new Map(Object.entries(BODIES).map(([op, fields]) =>
   [op, new Table({
-    ...STAMP, op: required({ ...STRING, schema: { const: op } }), ...fields, process: optional(PROCESS),
+    ...STAMP, op: required({ ...STRING, schema: { const: op } }), ...fields, process: optional(PROCESS), kept: optional(records(KEPT)),
   })]));
 
 /** A lower under its name. */

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { nanoid } from 'nanoid';
-import { decodeState, encodeState } from '../core/checkpoint.ts';
+import { encodeState } from '../core/checkpoint.ts';
 import { ROOT, type TreePath } from '../core/path.ts';
 import { initialState, type State } from '../core/state.ts';
 import { openDirectoryLower } from '../lower/directory.ts';
@@ -17,7 +17,9 @@ import { OpenInodes } from '../overlay/inode.ts';
 import { foldRest } from '../overlay/log-reader.ts';
 import { OutsideFs } from '../overlay/outside.ts';
 import { Credentials } from '../overlay/permission.ts';
+import { Keeper } from '../overlay/keeper.ts';
 import { Recorder } from '../overlay/recorder.ts';
+import { savedState } from '../overlay/saved-state.ts';
 import { Session } from '../overlay/session.ts';
 import { LowerVersions } from '../overlay/versions.ts';
 import { Walker } from '../overlay/walker.ts';
@@ -135,8 +137,9 @@ function assemble(options: OverlayOptions, { lower, store, clock, asked }: Parts
   const attributes = new Attributes(lower, typeof rootAttr === 'string' ? 0n : rootAttr.dev);
   credentials.learn((spot) => attributes.of(spot));
   const durability = options.session === undefined ? 'memory' : options.durability ?? 'flush';
+  const keeper = options.record === 'content' ? new Keeper({ state, store, lower, isRedacted }) : undefined;
   const session = new Session({
-    state, store, clock, durability, settle: contents.settle, checkpoint: encodeState, readOnly: options.readOnly === true,
+    state, store, clock, durability, settle: contents.settle, checkpoint: encodeState, readOnly: options.readOnly === true, keep: keeper?.keep,
   });
   const mounts = mountsOf(options), recorder = new Recorder(session);
   const rules = asked ?? new Rules(state.rules as readonly Rule[]);
@@ -155,20 +158,9 @@ function assemble(options: OverlayOptions, { lower, store, clock, asked }: Parts
 
 /** The state that a store's log tells, from its checkpoint on where it has one. Throws `CorruptLogError`. */
 export function restore(store: Store): State {
-  const checkpoint = store.loadCheckpoint();
-  const state = (checkpoint && decoded(checkpoint.data)) ?? initialState();
+  const state = savedState(store) ?? initialState();
   foldRest(store, state);
   return state;
-}
-
-/** A checkpoint is only a cache: one that does not decode is as good as none. */
-function decoded(text: string): State | undefined {
-  try {
-    return decodeState(text);
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof TypeError) return undefined;
-    throw error;
-  }
 }
 
 /** Where the tree is seen: as asked, else under the real path of the root and the path it was named by. */

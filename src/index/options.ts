@@ -31,6 +31,11 @@ export interface OverlayOptions {
   readonly durability?: Durability;
   /** Most bytes of the log and of all blobs; an operation that would exceed one fails with EFBIG. */
   readonly limits?: { readonly logBytes?: number; readonly blobBytes?: number };
+  /**
+   * `content`: keeps what is read, the names that are listed and the metadata shown, so that the session can be replayed without the lower. Default `hash`: digests
+   * of it.
+   */
+  readonly record?: 'hash' | 'content';
   /** Globs of paths whose contents are never stored, only their digests. */
   readonly redact?: readonly string[];
   /**
@@ -63,6 +68,7 @@ const CHECKS: Record<keyof OverlayOptions, (value: unknown) => string | undefine
   outside: (value) => value === 'deny' || value === 'readonly' ? undefined : "'deny' or 'readonly'",
   durability: (value) => DURABILITIES.includes(value) ? undefined : "'memory', 'flush', 'write' or 'fsync'",
   limits: (value) => isLimits(value) ? undefined : '{ logBytes, blobBytes } with positive numbers',
+  record: (value) => value === 'hash' || value === 'content' ? undefined : "'hash' or 'content'",
   redact: (value) => Array.isArray(value) && value.every((entry) => typeof entry === 'string') ? undefined : 'a list of globs',
   rules: (value) => Array.isArray(value) ? undefined : 'a list of { match, on, effect }',
   policy: (value) => isDecider(value) ? undefined : 'a policy, as observationPolicy() makes it',

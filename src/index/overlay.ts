@@ -17,11 +17,13 @@ import type { World } from '../overlay/world.ts';
 import type { Decider } from '../core/guard.ts';
 import { GuardedFiles } from '../policy/guarded-files.ts';
 import type { Difference } from '../replay/difference.ts';
+import { Moments } from '../replay/moments.ts';
 import { closure } from './discard.ts';
 import { differencesBetween, EXPORT_KEYS, exported, patchOf, type ExportOptions, type Exports, type Patch } from './exports.ts';
 import { checkKeys, eventMatcher, type EventFilter } from './filter.ts';
 import { followEvents } from './follow.ts';
 import { loadProcesses, type Mountable, type OverlayMount, type RunOptions, type RunResult } from './processes.ts';
+import { momentOf } from './moment.ts';
 import { openWorld, publishable, type Publishable } from './open.ts';
 import { checkOptions, isDecider, type OverlayOptions } from './options.ts';
 import { Publisher, type PublishOptions } from './publisher.ts';
@@ -68,11 +70,15 @@ export class Overlay extends ActorView {
   private readonly mounts = new Set<OverlayMount>();
   private readonly publisher: Publisher;
   private closed = false;
+  private momentsOnce: Moments | undefined = undefined;
+  /** Of a moment: its lower is that of the overlay it is a moment of. */
+  private readonly isMoment: boolean;
 
-  private constructor(world: World, actor: string, to: Publishable) {
+  private constructor(world: World, actor: string, to: Publishable | 'moment') {
     super(world, actor);
     this.all = world;
-    this.publisher = new Publisher(world, to);
+    this.isMoment = to === 'moment';
+    this.publisher = new Publisher(world, to === 'moment' ? { kind: 'stack', roots: [] } : to);
     this.views.set(actor, this);
   }
 
@@ -128,6 +134,18 @@ export class Overlay extends ActorView {
   /** The overlay as a shell that is no node:fs asks for it: the mount. */
   get served(): Served {
     return this.servedOnce ??= new Served(this.all);
+  }
+
+  /**
+   * The overlay as it was after event `seq` (0: before all), or after the last mark of a label: read-only, over the lower as it is now, by the rules that hold
+   * now. It costs the events since the nearest checkpoint, or since the nearest moment that was asked for before. It is over when this overlay is
+   * closed. Throws `MomentError` where there is no such event or mark.
+   */
+  at(moment: number | string): Overlay {
+    return spoken('at', () => {
+      this.momentsOnce ??= new Moments(this.all.session.store);
+      return new Overlay(momentOf(this.all, this.momentsOnce, moment), this.actor, 'moment');
+    });
   }
 
   /** The same overlay for another actor. */
@@ -331,7 +349,7 @@ export class Overlay extends ActorView {
       try {
         all.session.close(this.actor);
       } finally {
-        all.lower.close();
+        if (!this.isMoment) all.lower.close();
       }
     });
   }

@@ -1,6 +1,6 @@
 import { encodeEvent } from '../core/encode.ts';
 import type { Content } from '../core/content.ts';
-import type { Event, EventBody, ProcessInfo, Stamp, WriteBody } from '../core/event.ts';
+import type { Event, EventBody, KeptRecord, ProcessInfo, Stamp, WriteBody } from '../core/event.ts';
 import { applyWrite, evolve } from '../core/evolve.ts';
 import { observe } from '../core/observation.ts';
 import type { TreePath } from '../core/path.ts';
@@ -50,6 +50,7 @@ export class Session {
   readonly durability: Durability;
   private readonly settle: Settle;
   private readonly checkpoint: (state: State) => string;
+  private readonly keep: ((body: EventBody) => readonly KeptRecord[] | undefined) | undefined;
   /** On a mount: who asks, told by every event from here on. */
   process: ProcessInfo | undefined = undefined;
   private tail: Event | undefined = undefined;
@@ -62,7 +63,7 @@ export class Session {
   private readonly followers = new Set<{ readonly told: (event: Event) => void; readonly ended: () => void }>();
 
   constructor(parts: { state: State; store: Store; clock: Clock; durability: Durability; settle: Settle;
-    checkpoint: (state: State) => string; readOnly: boolean; }) {
+    checkpoint: (state: State) => string; readOnly: boolean; keep?: ((body: EventBody) => readonly KeptRecord[] | undefined) | undefined; }) {
     this.state = parts.state;
     this.store = parts.store;
     this.clock = parts.clock;
@@ -70,6 +71,7 @@ export class Session {
     this.durability = parts.durability;
     this.settle = parts.settle;
     this.checkpoint = parts.checkpoint;
+    this.keep = parts.keep;
     this.sealedSeq = this.checkpointSeq = parts.state.seq;
     if (this.store.directory !== undefined && !this.isReadOnly) keepAtExit(this);
   }
@@ -110,6 +112,11 @@ export class Session {
     event.time = this.clock.iso();
     event.actor = actor;
     if (this.process !== undefined) event.process = this.process;
+    const kept = this.keep?.(event);
+    if (kept !== undefined) {
+      event.kept = kept;
+      this.store.demandRoom(LINE_BYTES * (kept.length + 1), 0);
+    }
     if (this.durability === 'write' || this.durability === 'fsync') return this.appendAtOnce(event, write, orphan);
     this.pending = this.fold(event, write, write?.content, orphan);
     this.tail = event;
@@ -134,6 +141,8 @@ export class Session {
 
   /** Replaces the tail by itself, grown: only for observations, whose fold is the same for both. */
   regrow(event: Event): void {
+    const before = this.tail?.kept, kept = this.keep?.(event);
+    if (before !== undefined || kept !== undefined) (event as Growing<Event>).kept = [...before ?? [], ...kept ?? []];
     this.tail = event;
     observe(this.state.observations, event);
   }

@@ -29,7 +29,7 @@ export class Walker {
   private readonly lower: Lower;
   private readonly credentials: Credentials;
   /** Absolute paths under which the tree is seen, the mount point first. */
-  private readonly mounts: readonly string[];
+  readonly mounts: readonly string[];
   private readonly gate: Gate | undefined;
 
   constructor(parts: { state: State; lower: Lower; credentials: Credentials; mounts: readonly string[]; gate: Gate | undefined }) {

@@ -15,7 +15,7 @@ export interface Surroundings {
   readonly directory: string;
   /** Keeps `data` as the state after event `seq`; everything up to it is in the log's file. */
   saveCheckpoint(seq: number, data: string): void;
-  loadCheckpoint(): { seq: number; data: string } | undefined;
+  loadCheckpoint(upTo: number): { seq: number; data: string } | undefined;
   /** Gives up the lock. */
   release(): void;
 }
@@ -122,9 +122,9 @@ export class LiveStore implements Store {
     }
   }
 
-  sealHash(): Version {
+  sealHash(seq = this.lastSeq): Version {
     this.#mayRead();
-    return this.#log.seal();
+    return this.#log.seal(seq);
   }
 
   saveCheckpoint(seq: number, data: string): void {
@@ -138,9 +138,9 @@ export class LiveStore implements Store {
     }
   }
 
-  loadCheckpoint(): { seq: number; data: string } | undefined {
+  loadCheckpoint(upTo = this.lastSeq): { seq: number; data: string } | undefined {
     this.#mayRead();
-    return this.#surroundings?.loadCheckpoint();
+    return this.#surroundings?.loadCheckpoint(upTo);
   }
 
   flush(): void {

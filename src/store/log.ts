@@ -37,8 +37,16 @@ export interface OpenLogOptions {
   readonly limit: number;
   /** Checks begin here. */
   readonly from?: LogPlace;
-  /** Whether every line is parsed too: a right crc over what is no JSON takes intent. */
-  readonly parse?: boolean;
+  /** Shown every line that is good so far (a right crc over what means nothing takes intent); gives why it is none. */
+  readonly inspect?: (line: string, seq: number) => Flaw | undefined;
+  /** A seal: after which event the log had it is looked for. */
+  readonly sought?: string;
+}
+
+/** What is wrong with a line. */
+export interface Flaw {
+  readonly reason: DamageReason;
+  readonly detail?: string;
 }
 
 /** The lines of a log over any sink. Checks what it reads, and seals what it writes. */
@@ -47,6 +55,8 @@ export class Log implements Readable {
   lastSeq: number;
   /** Bytes after the last whole line, found when the log was opened. */
   tornBytes = 0;
+  /** The event after which the log had the seal that was sought when it was opened. */
+  soughtSeq: number | undefined = undefined;
 
   readonly #name: string;
   readonly #sink: Growing;
@@ -57,6 +67,8 @@ export class Log implements Readable {
   #tail = Buffer.allocUnsafeSlow(FIRST_TAIL_BYTES);
   #length = 0;
   #start = 0;
+  /** Place after the header line. */
+  #first = 0;
   /** sha256 of all bytes before `#start`; absent in a reopened log until a seal is asked for. */
   #hash: Hash | undefined;
 
@@ -76,7 +88,7 @@ export class Log implements Readable {
     const line = headerLine(header);
     sink.append(line);
     log.#hash.update(line);
-    log.#start = sink.size;
+    log.#start = log.#first = sink.size;
     return log;
   }
 
@@ -87,10 +99,11 @@ export class Log implements Readable {
   static open(name: string, sink: Growing, options: OpenLogOptions): Log {
     const { header, end, limit, from } = options;
     const log = new Log(name, header, sink, limit, from?.offsets ?? new OffsetIndex());
+    log.#first = end;
     if (from !== undefined) {
       log.lastSeq = from.seq;
       log.#scan(from.end, undefined);
-    } else log.#hash = log.#scan(end, createHash('sha256').update(readAll(sink, 0, end)), options.parse);
+    } else log.#hash = log.#scan(end, createHash('sha256').update(readAll(sink, 0, end)), options);
     return log;
   }
 
@@ -234,8 +247,9 @@ export class Log implements Readable {
     return { end: reader.position + reader.end - reader.start + 1, crc: crcOf(reader.bytes, reader.end) };
   }
 
-  /** sha256 over all bytes of the log, the tail included. Of a reopened log it reads the file, the first time. */
-  seal(): Version {
+  /** sha256 over all bytes of the log up to event `seq`, the tail included. Of a reopened log it reads the file, the first time. */
+  seal(seq = this.lastSeq): Version {
+    if (seq < this.lastSeq) return this.#sealBefore(seq < baseSeq(this.header) + 1 ? this.#first : this.placeAfter(seq).end);
     if (this.#hash === undefined) {
       this.#hash = createHash('sha256');
       const buffer = Buffer.allocUnsafe(Math.min(1 << 20, this.#start));
@@ -249,19 +263,33 @@ export class Log implements Readable {
     return `sha256:${this.#hash.copy().update(this.#tail.subarray(0, this.#length)).digest('hex')}` as Version;
   }
 
-  #scan(position: number, hash: Hash | undefined, parse = false): Hash | undefined {
+  #sealBefore(end: number): Version {
+    const hash = createHash('sha256'), buffer = Buffer.allocUnsafe(Math.min(1 << 20, end));
+    for (let at = 0; at < end;) {
+      const got = this.read(buffer, 0, Math.min(buffer.length, end - at), at);
+      if (got === 0) throw new Refusal('EIO', { reason: `${this.#name} ends at byte ${at}, not ${end}` });
+      hash.update(buffer.subarray(0, got));
+      at += got;
+    }
+    return `sha256:${hash.digest('hex')}` as Version;
+  }
+
+  #scan(position: number, hash: Hash | undefined, { inspect, sought }: Partial<OpenLogOptions> = {}): Hash | undefined {
     const { size } = this.#sink;
     const reader = new LineReader(this.#sink, position, size, hash);
     while (reader.next()) {
       const seq = this.lastSeq + 1;
+      if (sought !== undefined && isSeal(reader.hashBefore(), sought)) this.soughtSeq = this.lastSeq;
       this.#check(reader, seq);
       if (hash !== undefined) this.#checkSeal(reader, seq);
-      if (parse && !isJson(reader.text())) this.#damaged(seq, reader.position, 'not JSON');
+      const flaw = inspect?.(reader.text(), seq);
+      if (flaw !== undefined) this.#damaged(seq, reader.position, flaw.reason, flaw.detail);
       this.#offsets.add(seq, reader.position);
       this.lastSeq = seq;
     }
     this.#start = reader.position;
     this.tornBytes = size - this.#start;
+    if (sought !== undefined && isSeal(reader.hashBefore(), sought)) this.soughtSeq = this.lastSeq;
     return hash && reader.hashBefore();
   }
 
@@ -313,6 +341,10 @@ export function headerLine(header: Header): Uint8Array {
   return line;
 }
 
+function isSeal(hash: Hash, seal: string): boolean {
+  return `sha256:${hash.digest('hex')}` === seal;
+}
+
 /** A seal's line is short; longer ones are not parsed to find out. */
 const SEAL_LINE_BYTES = 4096;
 const SEAL_MARK = Buffer.from('"op":"seal"');
@@ -328,7 +360,8 @@ function sealIn(bytes: Buffer, start: number, end: number): string | undefined {
   return event.op === 'seal' ? String(event.hash) : undefined;
 }
 
-function isJson(text: string): boolean {
+/** Whether a text is JSON. */
+export function isJson(text: string): boolean {
   try {
     JSON.parse(text);
     return true;

@@ -26,7 +26,7 @@ import { Vault } from './vault.ts';
  */
 export const LOG_NAME = 'log.jsonl';
 export const BLOBS_NAME = 'blobs';
-const CHECKPOINT_NAME = 'checkpoint';
+export const CHECKPOINT_NAME = 'checkpoint';
 /** The names that a session gives to what it keeps. */
 export const OWN_NAMES = /^(lock|log\.jsonl|blobs|checkpoint|control)(\.|$)/;
 /** Logs up to this size are checked line by line at each opening, which takes up to 50 ms; larger ones from their checkpoint on. */
@@ -140,8 +140,8 @@ function openParts(options: DirectoryStoreOptions, access: { writable: boolean; 
           blobs.saveCatalog();
           saved = seq;
         },
-        loadCheckpoint() {
-          if (saved === undefined) return undefined;
+        loadCheckpoint(upTo) {
+          if (saved === undefined || saved > upTo) return undefined;
           const data = readCheckpointData(checkpointPath, saved);
           return data === undefined ? undefined : { seq: saved, data };
         },

@@ -42,13 +42,13 @@ export interface Store {
   /** Part of a blob: bytes read into `into`, fewer at its end. */
   readBlob(digest: Version, into: Uint8Array, offset: number, length: number, position: number): number;
 
-  /** `sha256:…` over all bytes of the log so far, as a seal record at this point would hold it. */
-  sealHash(): Version;
+  /** `sha256:…` over all bytes of the log so far (up to event `seq`), as a seal record at this point would hold it. */
+  sealHash(seq?: number): Version;
 
   /** Keeps `data` (JSON text) as the state after event `seq`. Replaces the last one atomically. A no-op in memory. */
   saveCheckpoint(seq: number, data: string): void;
-  /** The last checkpoint that belongs to this very log, or `undefined` (none, damaged, or of another log). */
-  loadCheckpoint(): { seq: number; data: string } | undefined;
+  /** The last checkpoint (at or before event `upTo`) that belongs to this very log, or `undefined` (none, damaged, or of another log). */
+  loadCheckpoint(upTo?: number): { seq: number; data: string } | undefined;
 
   /** Makes everything appended so far as durable as `durability` says (`memory` and `flush`: written to the file). */
   flush(): void;

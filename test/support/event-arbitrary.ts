@@ -122,11 +122,13 @@ const stamp = fc.record({
   time: fc.date({ min: new Date('1970-01-01'), max: new Date('2999-01-01'), noInvalidDate: true }).map((date) => date.toISOString()),
   actor: fc.oneof(fc.constantFrom('main', 'agent-1'), text),
   process,
+  kept: fc.array(fc.record({ path: anyPath, base: lowerBase, blob: anyVersion, extents: fc.array(extent, { maxLength: 2 }) },
+    { noNullPrototype: true, requiredKeys: ['path'] }), { maxLength: 2 }),
 }, { noNullPrototype: true, requiredKeys: ['seq', 'time', 'actor'] });
 
 /** An event with any body of `ops` (of every op where none is named). */
 export function anyEvent(...ops: readonly Op[]): fc.Arbitrary<Event> {
   const chosen = ops.length === 0 ? Object.values(bodies) : ops.map((op) => bodies[op]);
-  return fc.tuple(stamp, fc.oneof(...chosen)).map(([{ process: asker, ...rest }, event]) =>
-    Object.assign({}, rest, event, asker === undefined ? {} : { process: asker }));
+  return fc.tuple(stamp, fc.oneof(...chosen)).map(([{ process: asker, kept, ...rest }, event]) =>
+    Object.assign({}, rest, event, asker === undefined ? {} : { process: asker }, kept === undefined ? {} : { kept }));
 }
