@@ -19,15 +19,15 @@ export const OPS = Object.keys(PAINT) as readonly Op[];
 
 const OP_WIDTH = Math.max(...OPS.map(({ length }) => length));
 const SEQ_WIDTH = 6;
-/** A column of names is no wider; longer ones stick out. */
-const WHO_WIDTH = 30;
+/** A column of names is no wider; longer ones stick out. Of a run it is so wide from its beginning, for the processes to come. */
+const WHO_WIDTH = 30, RUN_WIDTH = 18;
 
 /** What makes lines of events: number, time, who, op and what. A column is as wide as its widest so far. */
 export function sentences(): (event: Event) => string {
   let width = 0;
   return (event) => {
     const who = whoOf(event);
-    width = Math.max(width, Math.min(WHO_WIDTH, who.length));
+    width = Math.max(width, Math.min(WHO_WIDTH, who.length), event.op === 'run' || event.process !== undefined ? RUN_WIDTH : 0);
     return line(event, who.padEnd(width));
   };
 }

@@ -21,7 +21,7 @@ describe('a session that is not as it should be', () => {
 
   it('is read up to its torn last line, which the next writer cuts off', () => {
     fs.truncateSync(log, fs.statSync(log).size - 20);
-    expect(here('log', '--from', '16')).toEqual({ status: 0, stdout: '    16 2026-12-01T10:00:00.120Z eve symlink     to notes -> notes.txt\n', stderr: '' });
+    expect(here('log', '--from', '16')).toEqual({ status: 0, stdout: '    16 2025-12-01T10:00:00.120Z eve symlink     to notes -> notes.txt\n', stderr: '' });
     expect(here('status').stdout).toContain('Events   16 events');
     expect(run('sessions').stdout).toContain('  16  ');
     expect(here('mark', 'on')).toEqual({ status: 0, stdout: '17\n', stderr: '' });

@@ -94,12 +94,12 @@ describe('verbs that go on with a session, and that keep house', () => {
     const make = (name: string, root: string, created: string): void => {
       Overlay.openSync({ root, session: join(state, name), clock: () => Date.parse(created) }).closeSync();
     };
-    make('older', small.root, '2026-12-01T09:00:00Z');
-    make('newer', small.root, '2026-12-02T09:00:00Z');
+    make('older', small.root, '2025-12-01T09:00:00Z');
+    make('newer', small.root, '2025-12-02T09:00:00Z');
     const meant = (cwd: string): string | undefined => /palimpsest\/(\S+)/.exec(palimpsest(['status'], { ...small.surroundings, cwd }).stdout)?.[1];
     expect(meant(small.root)).toBe('newer');
     expect(meant(join(src, 'old'))).toBe('newer');
-    make('nearest', src, '2026-12-01T08:00:00Z');
+    make('nearest', src, '2025-12-01T08:00:00Z');
     expect([meant(src), meant(small.root)]).toEqual(['nearest', 'newer']);
     // A damaged one is not the newest, nor in the way.
     fs.mkdirSync(join(state, 'broken'));

@@ -21,7 +21,7 @@ describe('verbs that look', () => {
     expect(printed('status')).toEqual(prints(`\
 Session  @/state/palimpsest/repo-1
 Root     @/repo
-Events   17 events, 2026-12-01T10:00:00.000Z to 2026-12-01T10:00:00.130Z
+Events   17 events, 2025-12-01T10:00:00.000Z to 2025-12-01T10:00:00.130Z
          2 reads, 1 listing, 2 looks, 1 miss, 6 mutations, 1 refusal, 1 flag
 Actors   main, eve
 
@@ -43,8 +43,8 @@ Refused (1)
       'mode\tREADME.md\0delete\tdata.bin\0create\tnotes.txt\0update\tsrc/index.js\0rename\tsrc/new\0src/old\0create\tto notes\0'));
     const { stdout } = printed('status', '--json');
     expect(JSON.parse(stdout)).toMatchObject({
-      directory: '@/state/palimpsest/repo-1', root: '@/repo', created: '2026-12-01T10:00:00.000Z', process: null, events: 17,
-      first: '2026-12-01T10:00:00.000Z', last: '2026-12-01T10:00:00.130Z',
+      directory: '@/state/palimpsest/repo-1', root: '@/repo', created: '2025-12-01T10:00:00.000Z', process: null, events: 17,
+      first: '2025-12-01T10:00:00.000Z', last: '2025-12-01T10:00:00.130Z',
       total: { reads: 2, lists: 1, looks: 2, misses: 1, mutations: 6, refusals: 1, flags: 1 },
       ops: { rules: 1, read: 2, list: 1, miss: 1, stat: 2, mark: 1, write: 2, rename: 1, delete: 1, flag: 1, refuse: 1, chmod: 1, symlink: 1, seal: 1 },
       actors: { main: { reads: 1, mutations: 4 }, eve: { reads: 1, mutations: 2, refusals: 1 } },
@@ -142,34 +142,34 @@ index 0000000..d669de9
   });
 
   const EVENTS = [
-    '     1 2026-12-01T10:00:00.000Z main rules       flag secret',
-    '     2 2026-12-01T10:00:00.000Z main read        README.md (15 bytes, sha256:076bd27ce75c)',
-    '     3 2026-12-01T10:00:00.010Z main list        src (2 names, sha256:f94ffb8f0b5c)',
-    '     4 2026-12-01T10:00:00.020Z main miss        tsconfig.json (access)',
-    '     5 2026-12-01T10:00:00.030Z main stat        data.bin (file)',
-    '     6 2026-12-01T10:00:00.040Z main mark        turn 1 {"tries":2}',
-    '     7 2026-12-01T10:00:00.050Z main write       src/index.js (18 bytes, sha256:38b5a31fa5dd)',
-    '     8 2026-12-01T10:00:00.060Z main write       notes.txt (new, 7 bytes, sha256:21066d108d53)',
-    '     9 2026-12-01T10:00:00.070Z main rename      src/old → src/new',
-    '    10 2026-12-01T10:00:00.080Z main stat        data.bin (file)',
-    '    11 2026-12-01T10:00:00.080Z main delete      data.bin',
-    '    12 2026-12-01T10:00:00.090Z eve  flag        open secret (rule secret)',
-    '    13 2026-12-01T10:00:00.090Z eve  read        secret (5 bytes, sha256:7935b0a71b2f)',
-    '    14 2026-12-01T10:00:00.100Z eve  refuse      EACCES open /etc/passwd (outside the root)',
-    '    15 2026-12-01T10:00:00.110Z eve  chmod       README.md (755)',
-    '    16 2026-12-01T10:00:00.120Z eve  symlink     to notes -> notes.txt',
+    '     1 2025-12-01T10:00:00.000Z main rules       flag secret',
+    '     2 2025-12-01T10:00:00.000Z main read        README.md (15 bytes, sha256:076bd27ce75c)',
+    '     3 2025-12-01T10:00:00.010Z main list        src (2 names, sha256:f94ffb8f0b5c)',
+    '     4 2025-12-01T10:00:00.020Z main miss        tsconfig.json (access)',
+    '     5 2025-12-01T10:00:00.030Z main stat        data.bin (file)',
+    '     6 2025-12-01T10:00:00.040Z main mark        turn 1 {"tries":2}',
+    '     7 2025-12-01T10:00:00.050Z main write       src/index.js (18 bytes, sha256:38b5a31fa5dd)',
+    '     8 2025-12-01T10:00:00.060Z main write       notes.txt (new, 7 bytes, sha256:21066d108d53)',
+    '     9 2025-12-01T10:00:00.070Z main rename      src/old → src/new',
+    '    10 2025-12-01T10:00:00.080Z main stat        data.bin (file)',
+    '    11 2025-12-01T10:00:00.080Z main delete      data.bin',
+    '    12 2025-12-01T10:00:00.090Z eve  flag        open secret (rule secret)',
+    '    13 2025-12-01T10:00:00.090Z eve  read        secret (5 bytes, sha256:7935b0a71b2f)',
+    '    14 2025-12-01T10:00:00.100Z eve  refuse      EACCES open /etc/passwd (outside the root)',
+    '    15 2025-12-01T10:00:00.110Z eve  chmod       README.md (755)',
+    '    16 2025-12-01T10:00:00.120Z eve  symlink     to notes -> notes.txt',
   ];
   const events = (...seqs: readonly number[]): object => prints(seqs.map((seq) => `${EVENTS[seq - 1] ?? ''}\n`).join(''));
 
   it('log: all events, or those that filters ask for', () => {
     expect(printed('log', '--to', '16')).toEqual(events(...EVENTS.map((_, at) => at + 1)));
-    expect(printed('log').stdout).toMatch(/^ {4}17 2026-12-01T10:00:00.130Z main seal {8}sha256:[0-9a-f]{12}$/m);
+    expect(printed('log').stdout).toMatch(/^ {4}17 2025-12-01T10:00:00.130Z main seal {8}sha256:[0-9a-f]{12}$/m);
     expect(printed('log', '--op', 'miss,mark', '--op', 'rules')).toEqual(events(1, 4, 6));
     expect(printed('log', '--path', 'src/**')).toEqual(events(3, 7, 9));
     expect(printed('log', '--path', 'src/**', '--from', '4', '--to', '8', '--actor', 'main')).toEqual(events(7));
     expect(printed('log', '--actor', 'nobody')).toEqual(prints(''));
     expect(lines(printed('log', '--json', '--from', '4', '--to', '4').stdout)).toEqual([
-      { seq: 4, time: '2026-12-01T10:00:00.020Z', actor: 'main', op: 'miss', path: 'tsconfig.json', call: 'access' },
+      { seq: 4, time: '2025-12-01T10:00:00.020Z', actor: 'main', op: 'miss', path: 'tsconfig.json', call: 'access' },
     ]);
     expect(printed('log', '--op', 'reed').stderr).toMatch(/^palimpsest: there is no op "reed"; there are read, list,/);
     expect(printed('log', '--from', '0')).toEqual(refuses(2, '--from takes the number of an event, not "0"'));
@@ -213,7 +213,7 @@ main  absent    #4  -                    tsconfig.json
     [['ls'], prints('README.md\nlink\nnotes.txt\nsecret\nsrc\nto notes\n')],
     [['ls', '-z', 'src'], prints('index.js\0new\0')],
     [['ls', 'src/new/a.js'], prints('src/new/a.js\n')],
-    [['ls', '-l', 'to notes'], prints(`lrwxrwxrwx 1 ${process.getuid?.()}:${process.getgid?.()} 9 2026-12-01T10:00:00Z to notes -> notes.txt\n`)],
+    [['ls', '-l', 'to notes'], prints(`lrwxrwxrwx 1 ${process.getuid?.()}:${process.getgid?.()} 9 2025-12-01T10:00:00Z to notes -> notes.txt\n`)],
     [['ls', 'src/old'], refuses(1, 'src/old: no such file or directory')],
     [['ls', '--json', '-z'], refuses(2, "option '-z' cannot be used with option '--json'")],
   ])('%s', (args, outcome) => {
@@ -223,16 +223,16 @@ main  absent    #4  -                    tsconfig.json
   it('ls: with everything, as JSON', () => {
     expect(lines(printed('ls', '--json').stdout)).toMatchObject([
       { name: 'README.md', type: 'file', mode: '755', size: 15 }, { name: 'link', type: 'symlink', target: 'README.md' },
-      { name: 'notes.txt', type: 'file', mode: '644', nlink: 1, size: 7, mtime: '2026-12-01T10:00:00.060Z' }, { name: 'secret' },
+      { name: 'notes.txt', type: 'file', mode: '644', nlink: 1, size: 7, mtime: '2025-12-01T10:00:00.060Z' }, { name: 'secret' },
       { name: 'src', type: 'directory' }, { name: 'to notes', type: 'symlink', target: 'notes.txt' },
     ]);
   });
 
   it('sessions: the list of them', () => {
-    expect(printed('sessions')).toEqual(prints('repo-1  2026-12-01T10:00:00.000Z  17  @/repo\n'));
+    expect(printed('sessions')).toEqual(prints('repo-1  2025-12-01T10:00:00.000Z  17  @/repo\n'));
     expect(printed('sessions', '-z')).toEqual(prints('@/state/palimpsest/repo-1\0'));
     expect(lines(printed('sessions', '--json').stdout)).toMatchObject([
-      { name: 'repo-1', directory: '@/state/palimpsest/repo-1', root: '@/repo', created: '2026-12-01T10:00:00.000Z', last: 17, process: null },
+      { name: 'repo-1', directory: '@/state/palimpsest/repo-1', root: '@/repo', created: '2025-12-01T10:00:00.000Z', last: 17, process: null },
     ]);
   });
 });

@@ -15,7 +15,7 @@ export interface SmallSession {
 }
 
 /** The time of the first event; each has its own, 10 ms later than the one before. */
-export const BEGINNING = Date.parse('2026-12-01T10:00:00Z');
+export const BEGINNING = Date.parse('2025-12-01T10:00:00Z');
 
 /** Makes it anew. Two actors have worked in it: `main`, then `eve`. */
 export function smallSession(): SmallSession {
