@@ -89,8 +89,9 @@ export class Overlay extends ActorView {
   static openSync(options: OverlayOptions): Overlay {
     checkOptions(options);
     return spoken('open', () => {
-      const to = publishable(options);
-      return new Overlay(openWorld(options), options.actor ?? 'main', to);
+      // First the world: it says in words what is wrong with a root.
+      const world = openWorld(options);
+      return new Overlay(world, options.actor ?? 'main', publishable(options));
     });
   }
 

@@ -61,7 +61,7 @@ describe('a session that is not as it should be', () => {
   it.each([
     ['nowhere', 'no session is at @/nowhere'],
     ['.', 'no session is at @'],
-    ['repo/README.md', 'no session is at @/repo/README.md'],
+    ['repo/README.md', 'session @/repo/README.md: is no packed session, which palimpsest export session makes'],
   ])('is not found at %s', (place, words) => {
     const { status, stderr } = run('status', '--session', join(small.scratch, place));
     expect([status, stderr.replace('@/\n', '@\n')]).toEqual([1, `palimpsest: ${words}\n`]);
