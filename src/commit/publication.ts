@@ -102,7 +102,7 @@ export class Publication {
     }
   }
 
-  private make({ path, volume: index, staged, after }: MakeEntry): void {
+  private make({ path, volume: index, staged, after, parked }: MakeEntry): void {
     const volume = this.volume(index), from = volume.name(staged);
     this.ground.at(path, (name) => {
       if (after.type === 'directory') {
@@ -121,6 +121,7 @@ export class Publication {
         renameSync(from, name);
       }
     });
+    if (parked !== undefined) this.bump(after, this.ground.find(path));
   }
 
   private link({ path, of, after }: LinkEntry): void {
@@ -149,7 +150,7 @@ export class Publication {
     });
     const taken = volume.find(displaced);
     if (!isSameThing(before, taken) && this.guarded) throw this.differs(path, taken);
-    this.bump(before, before.nlink > 1 ? taken : undefined);
+    this.bump(before, before.nlink > 1 || entry.parked !== undefined ? taken : undefined);
     if (before.type === 'directory' && entry.parked === undefined) this.removed = { entry, below: new Map() };
   }
 

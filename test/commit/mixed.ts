@@ -10,6 +10,7 @@ export function plantMixed(root: string): void {
     update: 'old bytes', script: '#!/bin/sh\n', delete: 'gone', 'dir/x': 'x', 'dir/sub/y': 'y', 'tree/a': 'a', 'tree/deep/b': 'b',
     'to-dir': 'a file', 'to-file/inner/z': 'z', link: '->update', stays: 'stays', old: 'a file that moves', p: 'p', 'q/in': 'q',
     one: 'two names', attr: 'attr', 'empty-dir': null,
+    me: 'moved and edited', ma: 'moved and adjusted', mr: 'moved and removed',
   });
   fs.chmodSync(path.join(root, 'script'), 0o4750);
   fs.linkSync(path.join(root, 'one'), path.join(root, 'two'));
@@ -22,6 +23,12 @@ export function mixedSteps(root: string): Step[] {
     { act: 'move', from: at('q'), to: at('p'), before: now(root, 'q') },
     { act: 'move', from: at('dir'), to: at('moved'), before: now(root, 'dir') },
     { act: 'move', from: at('old'), to: at('moved/new'), before: now(root, 'old') },
+    { act: 'move', from: at('me'), to: at('me2'), before: now(root, 'me') },
+    { act: 'replace', path: at('me2'), before: now(root, 'me'), node: file('edited'), attributes: 'kept' },
+    { act: 'move', from: at('ma'), to: at('ma2'), before: now(root, 'ma') },
+    { act: 'adjust', path: at('ma2'), before: now(root, 'ma'), set: { mode: 0o700 } },
+    { act: 'move', from: at('mr'), to: at('mr2'), before: now(root, 'mr') },
+    { act: 'remove', path: at('mr2'), before: now(root, 'mr') },
     { act: 'adjust', path: at('attr'), before: now(root, 'attr'), set: { mode: 0o600, mtime: 1_000_000_000_000_000_000n } },
     { act: 'create', path: at('created'), node: file('new file', { mode: 0o640 }) },
     { act: 'create', path: at('made'), node: { type: 'directory', mode: 0o555 } },
@@ -41,6 +48,7 @@ export function mixedSteps(root: string): Step[] {
     { act: 'replace', path: at('two'), before: now(root, 'two'), node: { type: 'link', of: at('one') }, attributes: 'own' },
     { act: 'create', path: at('stays-too'), node: { type: 'link', of: at('stays') } },
     { act: 'unpark', slot: 0, path: at('q') },
+    { act: 'replace', path: at('q'), before: now(root, 'p'), node: file('edited after it was swapped'), attributes: 'kept' },
     { act: 'remove', path: at('empty-dir'), before: now(root, 'empty-dir'), below: [] },
   ];
 }

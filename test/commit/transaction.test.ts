@@ -76,6 +76,23 @@ describe('a commit', () => {
     expect(names()).toEqual(['a', 'b']);
   });
 
+  it('edits and adjusts what it has moved or swapped itself', async () => {
+    plant(root, { 'd/a': '', b: 'b', c: 'c', e: 'e' });
+    await commit(root, [
+      { act: 'park', path: at('b'), before: now(root, 'b'), slot: 0 },
+      { act: 'move', from: at('d/a'), to: at('n'), before: now(root, 'd/a') },
+      { act: 'move', from: at('c'), to: at('b'), before: now(root, 'c') },
+      { act: 'move', from: at('e'), to: at('f'), before: now(root, 'e') },
+      { act: 'unpark', slot: 0, path: at('c') },
+      { act: 'replace', path: at('n'), before: now(root, 'd/a'), node: file('new a'), attributes: 'kept' },
+      { act: 'replace', path: at('c'), before: now(root, 'b'), node: file('new b'), attributes: 'kept' },
+      { act: 'adjust', path: at('b'), before: now(root, 'c'), set: { mode: 0o600 } },
+      { act: 'remove', path: at('f'), before: now(root, 'e') },
+    ]);
+    expect([read('n'), read('c'), read('b'), names()]).toEqual(['new a', 'new b', 'c', ['b', 'c', 'd', 'n']]);
+    expect(Number(stat('b').mode) & 0o7777).toBe(0o600);
+  });
+
   it('makes names of one file, also of one that it makes itself', async () => {
     plant(root, { a: 'a', b: 'b' });
     fs.linkSync(path.join(root, 'a'), path.join(root, 'a2'));
