@@ -6,7 +6,7 @@ import { defineConfig } from 'rolldown';
  */
 export default defineConfig({
   input: {
-    palimpsest: 'dist/index.js', mount: 'dist/mount/index.js', cli: 'dist/cli/main.js',
+    palimpsest: 'dist/index.js', mount: 'dist/mount/index.js', tools: 'dist/tools/index.js', cli: 'dist/cli/main.js',
     worker: 'dist/mount/worker.js', pump: 'dist/mount/pump.js',
   },
   platform: 'node',

@@ -8,3 +8,4 @@ export type { ProcessInfo } from '../core/event.ts';
 export { byteLength, fromBytes, toBytes, type PathName, type TreePath } from '../core/path.ts';
 export { unreachable } from '../core/unreachable.ts';
 export { Refusal } from '../core/refusal.ts';
+export { hunksOf } from '../replay/hunk.ts';

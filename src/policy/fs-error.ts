@@ -4,12 +4,15 @@ import { Refusal, type FsCode } from '../core/refusal.ts';
 export class FsError extends Error {
   override readonly name: string = 'FsError';
   readonly code: FsCode;
+  /** What it is about, as it was given. */
+  readonly path: string | undefined;
   /** More than the message says, where there is more. */
   readonly detail: string | undefined;
 
-  constructor(code: FsCode, message: string, more: { cause?: unknown; detail?: string | undefined } = {}) {
+  constructor(code: FsCode, message: string, more: { cause?: unknown; detail?: string | undefined; path?: string | undefined } = {}) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause });
     this.code = code;
+    this.path = more.path;
     this.detail = more.detail;
   }
 }
@@ -45,9 +48,9 @@ export function fsErrorOf(error: unknown, verb: string, path: string): unknown {
   const [code, words] = known(error);
   if (code === 'FS_NOT_OBSERVED') {
     const message = verb === 'write' ? `cannot overwrite existing "${path}" without reading it first` : `${verb} requires reading "${path}" first`;
-    return new FsError(code, message, { detail: error.reason });
+    return new FsError(code, message, { detail: error.reason, path });
   }
-  return new FsError(code, `cannot ${verb} "${path}": ${words}`);
+  return new FsError(code, `cannot ${verb} "${path}": ${words}`, { path });
 }
 
 /** Does `act`, and lets its refusals out as `FsError`s about `path`. */
@@ -76,10 +79,10 @@ function known({ code, fsCode, reason }: Refusal): readonly [FsCode, string] {
  * as it is, the very object.
  */
 export function remediateFsError(error: unknown, displayPath: string): unknown {
-  const { code, message, detail } = (error instanceof Error ? error : {}) as { code?: unknown; message?: string; detail?: string };
-  if (code === 'FS_STALE_VERSION') return new FsError(code, `${message} — re-read the file, then retry`, { cause: error, detail });
+  const { code, message, detail, path = displayPath } = (error instanceof Error ? error : {}) as { code?: unknown; message?: string; detail?: string; path?: string };
+  if (code === 'FS_STALE_VERSION') return new FsError(code, `${message} — re-read the file, then retry`, { cause: error, detail, path });
   if (code === 'FS_NOT_OBSERVED') {
-    return new FsError(code, `cannot modify "${displayPath}": file has not been read — read the file, then retry`, { cause: error, detail });
+    return new FsError(code, `cannot modify "${displayPath}": file has not been read — read the file, then retry`, { cause: error, detail, path });
   }
   return error;
 }
