@@ -8,7 +8,7 @@ import { hasProgram, run } from './program.ts';
 import type { Volume } from './volume.ts';
 
 /** Files asked of one run of the tool, and directories: each takes a descriptor. */
-const BATCH_FILES = 512;
+const BATCH_FILES = 1024;
 const BATCH_DIRECTORIES = 64;
 /** Most bytes of names on a command line; more go through xargs. */
 const LINE_BYTES = 65_536;

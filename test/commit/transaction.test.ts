@@ -4,6 +4,8 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Step } from '../../src/core/plan.ts';
 import { forecast } from '../../src/commit/transaction.ts';
+import { pending } from '../../src/commit/site.ts';
+import { openDirectoryLower } from '../../src/lower/directory.ts';
 import { at, below, census, commit, content, file, now, plant, scratch, transaction, versionOf } from './ground.ts';
 
 let root: string, clear: () => void;
@@ -153,6 +155,22 @@ describe('a commit', () => {
     expect(published).toEqual([[0, String(stat('a').ctimeNs)], [1, 'undefined']]);
   });
 
+  it('makes FIFOs, renames by case alone, and sets attributes of what stays', async () => {
+    plant(root, { name: 'name', a: 'a', l: '->a' });
+    const hasXattrs = spawnSync('setfattr', ['-n', 'user.old', '-v', 'x', path.join(root, 'a')]).status === 0;
+    await commit(root, [
+      { act: 'create', path: at('pipe'), node: { type: 'fifo', mode: 0o622 } },
+      { act: 'move', from: at('name'), to: at('NAME'), before: now(root, 'name') },
+      { act: 'adjust', path: at('l'), before: now(root, 'l'), set: { mtime: 1_000_000_000n } },
+      { act: 'adjust', path: at('a'), before: now(root, 'a'), set: { mode: 0o4711, ...(hasXattrs ? { xattrs: new Map([['user.new', 'bmV3'], ['user.old', null]]) } : {}) } },
+    ]);
+    expect(names()).toEqual(['NAME', 'a', 'l', 'pipe']);
+    expect([stat('pipe').isFIFO(), Number(stat('pipe').mode) & 0o7777]).toEqual([true, 0o622]);
+    expect([stat('l').mtimeNs, Number(stat('a').mode) & 0o7777, read('a')]).toEqual([1_000_000_000n, 0o4711, 'a']);
+    const told = spawnSync('getfattr', ['-d', path.join(root, 'a')]).stdout?.toString() ?? '';
+    expect(told.match(/user\.\w+/g) ?? []).toEqual(hasXattrs ? ['user.new'] : []);
+  });
+
   it('keeps extended attributes and access lists of what it edits', async (context) => {
     plant(root, { a: 'a', b: 'b' });
     const set = (...args: string[]): boolean => spawnSync('setfattr', [...args, path.join(root, 'a')]).status === 0;
@@ -170,6 +188,41 @@ describe('a commit', () => {
     expect(told('a')).toContain('user.note="hi"');
     expect(told('a').match(/system\.posix_acl_access/g) ?? []).toEqual(acls);
     expect(told('b')).toContain('user.b="b"');
+  });
+});
+
+describe('a commit beside others', () => {
+  it('waits for the one that is at the root, or is told of it when its patience ends', async () => {
+    plant(root, { a: 'a' });
+    let release = (): void => undefined, begin = (): void => undefined;
+    const begun = new Promise<void>((resolve) => { begin = resolve; });
+    const first = commit(root, [{ act: 'create', path: at('one'), node: file('1') }], { confirm: () => {
+      begin();
+      return new Promise<void>((resolve) => { release = resolve; });
+    } });
+    await begun;
+    const steps: Step[] = [{ act: 'create', path: at('two'), node: file('2') }];
+    await expect(commit(root, steps, { id: 'second', patience: 30 })).rejects.toMatchObject({ code: 'ERR_ROOT_LOCKED', pid: process.pid });
+    expect(pending(root)).toMatchObject({ state: 'harmless', pid: process.pid });
+    const second = commit(root, steps, { id: 'second' });
+    release();
+    await Promise.all([first, second]);
+    expect(names()).toEqual(['a', 'one', 'two']);
+  });
+
+  it('is not seen by who looks at the tree', async () => {
+    plant(root, { a: 'a' });
+    const lower = openDirectoryLower(root), seen: string[] = [], told: string[] = [];
+    const watcher = lower.watch(at(''), { recursive: true }, (_, name) => told.push(name));
+    await commit(root, [{ act: 'create', path: at('new'), node: file('1') }], { confirm: () => {
+      seen.push(...lower.list(at('')).map(({ name }) => name));
+      expect(fs.readdirSync(root)).toContain('.palimpsest-commit');
+    } });
+    expect(seen).toEqual(['a', 'new']);
+    await expect.poll(() => told.includes('new'), { timeout: 10_000 }).toBe(true);
+    expect(told.filter((name) => name.includes('palimpsest'))).toEqual([]);
+    watcher.close();
+    lower.close();
   });
 });
 
