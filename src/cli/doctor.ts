@@ -1,5 +1,5 @@
-import { accessSync, constants, existsSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import type { Check } from '../mount/machine.ts';
 import { FAILED } from './failure.ts';
@@ -50,12 +50,13 @@ function checksHere(): readonly Check[] {
   ];
 }
 
-/** Whether `directory` is there for writing, or can be made. */
+/** Whether `directory` can be written to, or made. */
 function isWritable(directory: string): boolean {
   let there = directory;
   while (!existsSync(there) && dirname(there) !== there) there = dirname(there);
   try {
-    accessSync(there, constants.W_OK | constants.X_OK);
+    // By trying: root may do anything by the bits, and is refused all the same by a read-only file system.
+    rmdirSync(mkdtempSync(join(there, '.palimpsest-')));
     return true;
   } catch {
     return false;
