@@ -9,6 +9,18 @@ const { exports } = JSON.parse(fs.readFileSync('package.json', 'utf8')) as { exp
 const bundle: string = path.resolve(exports['.'].default);
 
 describe('the built package', () => {
+  it('has the tools for its own overlays, refusing with its own class of error', async () => {
+    const { Overlay, FsError, observationPolicy } = await import(bundle) as typeof source;
+    const { tools } = await import(path.resolve('dist/bundle/tools.js')) as typeof import('../src/tools/index.ts');
+    const root = fs.mkdtempSync(path.join(os.tmpdir(), 'palimpsest-bundle-'));
+    fs.writeFileSync(path.join(root, 'a'), 'x');
+    const overlay = await Overlay.open({ root });
+    overlay.use(observationPolicy());
+    expect(() => tools(overlay).write.execute({ file_path: 'a', content: '' })).toThrow(FsError);
+    await overlay.close();
+    fs.rmSync(root, { recursive: true });
+  });
+
   it('gives what the source gives, and works', async () => {
     const built = await import(bundle) as typeof source;
     expect(Object.keys(built).sort()).toEqual(Object.keys(source).sort());

@@ -16,7 +16,7 @@ const programs = [...readme.matchAll(/### (.+)\n(?:(?!###|```)[^\n]*\n)*```ts\n(
 function fileOf({ title, code }: { title: string; code: string }): string {
   const file = join(root, '.cache/readme', `${title.replaceAll(/\W+/g, '-')}.ts`);
   mkdirSync(join(file, '..'), { recursive: true });
-  writeFileSync(file, code.replaceAll(`'palimpsest'`, `'../../src/index.ts'`));
+  writeFileSync(file, code.replaceAll(`'palimpsest'`, `'../../src/index.ts'`).replaceAll(`'palimpsest/tools'`, `'../../src/tools/index.ts'`));
   return file;
 }
 

@@ -18,6 +18,9 @@ interface Options extends SessionOption {
 
 type Row = ReadSetRow & { readonly observation: Exclude<ReadSetRow['observation'], { kind: 'unseen' }> };
 
+/** Ranges that a line names; `--json` has all of them. */
+const RANGES_TOLD = 4;
+
 /** Of a shortened version. */
 const VERSION_WIDTH = 19;
 
@@ -27,7 +30,8 @@ export function seen(command: Command): void {
     description: 'Prints who has seen what: for each actor and path whether it was present when the actor last met it, at which version, and at which ' +
       'event; or absent, which is what the actor looked for and did not find, or took away.\n\n' +
       'Reading, listing, writing and renaming is seeing; a stat is not. Paths that an actor has not seen are no line; where nothing of a given path was ' +
-      'seen, that is said on standard error, and the exit status is 1.',
+      'seen, that is said on standard error, and the exit status is 1.\n\n' +
+      'Where not all of a file was shown, the bytes that were stand after the path, or that it is not known: a command on a mount reads as its kernel pleases.',
     examples: [
       ['palimpsest seen', 'everything that anybody has seen'],
       ['palimpsest seen src --actor agent-1', 'what one actor has seen of a directory'],
@@ -73,8 +77,17 @@ function print(rows: readonly Row[]): void {
     const kind = observation.kind === 'absent' ? paint.yellow('absent ') : 'present';
     const version = observation.kind === 'absent' ? undefined : short(observation.version);
     out.line(`${visible(row.actor).padEnd(actor)}  ${kind}  ${`#${observation.seq}`.padStart(seq)}  ` +
-      `${paint.dim((version ?? '-').padEnd(VERSION_WIDTH))}  ${path === '' ? '.' : quoted(path)}`);
+      `${paint.dim((version ?? '-').padEnd(VERSION_WIDTH))}  ${path === '' ? '.' : quoted(path)}${paint.dim(coverage(observation))}`);
   }
+}
+
+/** How much of it the actor was shown, where that is not all of it. */
+function coverage(observation: Row['observation']): string {
+  if (observation.kind === 'absent' || observation.shown === 'whole') return '';
+  if (observation.contentSeq === undefined) return '  (nothing of its content)';
+  const { shown } = observation, told = shown.slice(0, RANGES_TOLD).map(([start, end]) => `${start}-${end - 1}`).join(', ');
+  if (shown.length === 0) return '  (nothing shown)';
+  return `  (bytes ${told}${shown.length > RANGES_TOLD ? `, and ${shown.length - RANGES_TOLD} more ranges` : ''})`;
 }
 
 function toJson({ actor, path, observation }: Row): object {

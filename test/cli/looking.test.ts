@@ -179,15 +179,15 @@ index 0000000..d669de9
 
   it('seen: who saw what at which version', () => {
     expect(printed('seen')).toEqual(prints(`\
-eve   present  #15  -                    README.md
+eve   present  #15  -                    README.md  (nothing of its content)
 eve   present  #13  sha256:7935b0a71b2f  secret
 eve   present  #16  -                    to notes
 main  present   #2  sha256:076bd27ce75c  README.md
 main  absent   #11  -                    data.bin
 main  present   #8  sha256:21066d108d53  notes.txt
-main  present   #3  sha256:f94ffb8f0b5c  src
+main  present   #9  -                    src
 main  present   #7  sha256:38b5a31fa5dd  src/index.js
-main  present   #9  -                    src/new
+main  present   #9  -                    src/new  (nothing of its content)
 main  absent    #9  -                    src/old
 main  absent    #4  -                    tsconfig.json
 `));
