@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import * as source from '../src/index.ts';
+import type * as toolSource from '../src/tools/index.ts';
 
 /** What package.json exports. Named by a variable, since it is there only after a build. */
 const { exports } = JSON.parse(fs.readFileSync('package.json', 'utf8')) as { exports: { '.': { default: string } } };
@@ -11,7 +12,7 @@ const bundle: string = path.resolve(exports['.'].default);
 describe('the built package', () => {
   it('has the tools for its own overlays, refusing with its own class of error', async () => {
     const { Overlay, FsError, observationPolicy } = await import(bundle) as typeof source;
-    const { tools } = await import(path.resolve('dist/bundle/tools.js')) as typeof import('../src/tools/index.ts');
+    const { tools } = await import(path.resolve('dist/bundle/tools.js')) as typeof toolSource;
     const root = fs.mkdtempSync(path.join(os.tmpdir(), 'palimpsest-bundle-'));
     fs.writeFileSync(path.join(root, 'a'), 'x');
     const overlay = await Overlay.open({ root });
