@@ -34,4 +34,5 @@ export { CorruptLogError, LockedSessionError, SessionError } from './store/fault
 export { lowerOf } from './index/open.ts';
 export { SessionLog, eventJson } from './index/session-log.ts';
 export { glance, removeSession, type SessionGlance } from './store/glance.ts';
-export { isParcel, packSession, unpackSession } from './store/parcel.ts';
+export { packSession } from './index/packing.ts';
+export { isParcel, unpackSession } from './store/parcel.ts';

@@ -26,7 +26,7 @@ interface Options extends SessionOption {
 
 /** Which options go with which format. */
 const OWN: Readonly<Record<Format, readonly (keyof Options)[]>> = {
-  patch: ['redact'], git: ['redact', 'branch', 'per'], swebench: ['redact', 'instance', 'model'], tar: ['redact'], session: [],
+  patch: ['redact'], git: ['redact', 'branch', 'per'], swebench: ['redact', 'instance', 'model'], tar: ['redact'], session: ['redact'],
 };
 const SELECTIVE = new Set<Format>(['patch', 'swebench', 'tar']);
 const BINARY = new Set<Format>(['git', 'tar', 'session']);
@@ -81,7 +81,7 @@ function demandFitting(format: Format, paths: readonly string[], options: Option
 
 async function exportSession(options: Options): Promise<void> {
   const { packSession } = await import('../index.ts');
-  await withLog(options, ({ directory }) => writtenTo(options.output, packSession(directory)));
+  await withLog(options, ({ directory }) => writtenTo(options.output, packSession(directory, options.redact === undefined ? {} : { redact: options.redact })));
 }
 
 function exportOf(format: Exclude<Format, 'session'>, given: readonly string[], options: Options, overlay: Overlay, { header }: SessionGlance): Iterable<Uint8Array> {

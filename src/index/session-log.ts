@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { crc32 } from 'node:zlib';
 import { encodeEvent } from '../core/encode.ts';
 import type { Event, Op } from '../core/event.ts';
 import type { Header } from '../core/format.ts';
@@ -74,7 +75,8 @@ export class SessionLog {
   }
 }
 
-/** An event as JSON text, as the log holds it but for the crc: a name that is not UTF-8 is base64, in `path64` and its like. */
+/** An event as the log holds it, as the schema has it: a name that is not UTF-8 is base64, in `path64` and its like; `crc` is last. */
 export function eventJson(event: Event): string {
-  return encodeEvent(event) + '}';
+  const text = encodeEvent(event);
+  return `${text},"crc":"${crc32(text).toString(16).padStart(8, '0')}"}`;
 }

@@ -2,11 +2,13 @@ import {
   closeSync, constants, existsSync, fchmodSync, fstatSync, openSync, readdirSync, renameSync, rmSync, rmdirSync, statSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import type { Version } from '../core/version.ts';
 import { DiskBytes } from './bytes.ts';
 import { SessionError } from './fault.ts';
 import { hasCode, makePrivate, readFully, writeSome } from './file.ts';
 import { readHeader } from './header.ts';
 import { BLOBS_NAME, LOG_NAME } from './open.ts';
+import { PACK_MAGIC, RECORD_BYTES, scanPack } from './pack.ts';
 import { BLOCK_BYTES, padding, readTarHeader, tarEnd, tarHeader } from './tar.ts';
 
 /**
@@ -34,12 +36,12 @@ interface Part {
 }
 
 /**
- * The session in `directory` as one file, a piece at a time; beside its live writer, too. Throws `SessionError` where none is there, or where it is a
- * fork: that is not whole without its parent.
+ * The session in `directory` as one file, a piece at a time; beside its live writer, too. `harmless`: asked once for the blobs that may be in it, where not
+ * all may. Throws `SessionError` where none is there, or where it is a fork: that is not whole without its parent.
  */
-export function* packSession(directory: string): Generator<Uint8Array> {
+export function* packedSession(directory: string, harmless?: () => ReadonlySet<Version>): Generator<Uint8Array> {
   const log = openLog(directory);
-  let parts: Part[], session: string;
+  let parts: Part[], session: string, kept: ReadonlySet<Version> | undefined;
   try {
     const source = new DiskBytes(log, fstatSync(log).size), { header } = readHeader(source, directory, LOG_NAME);
     if (header.parent !== undefined) {
@@ -47,18 +49,23 @@ export function* packSession(directory: string): Generator<Uint8Array> {
     }
     session = header.session;
     // The log first: what it speaks of up to here is in the blobs by now.
-    parts = [{ name: LOG_NAME, size: wholeLines(source) }, ...partsIn(directory)];
+    const size = wholeLines(source);
+    kept = harmless?.();
+    parts = [{ name: LOG_NAME, size }, ...partsIn(directory).filter(({ name }) => kept === undefined || isKept(name, kept))];
   } finally {
     closeSync(log);
   }
   const manifest = Buffer.from(JSON.stringify({ 'palimpsest-session': MANIFEST_VERSION, session, files: parts.map(({ name, size }) => [name, size]) }) + '\n');
   yield* entry(MANIFEST_NAME, manifest.length, [manifest]);
-  for (const { name, size } of parts) yield* entry(name, size, contentOf(join(directory, name), size));
+  for (const { name, size } of parts) {
+    const path = join(directory, name), content = contentOf(path, size);
+    yield* entry(name, size, kept !== undefined && name.endsWith('.pack') ? blanked(content, placesIn(path, size, kept)) : content);
+  }
   yield tarEnd();
 }
 
 /**
- * Makes a session in `directory`, which must not be there yet, from the file that `packSession` made. Throws `SessionError` for a file that is none of
+ * Makes a session in `directory`, which must not be there yet, from the file that `packedSession` made. Throws `SessionError` for a file that is none of
  * those, is damaged or cut short; nothing is left then.
  */
 export function unpackSession(file: string, directory: string): void {
@@ -213,6 +220,42 @@ function partsIn(directory: string): Part[] {
   });
 }
 
+/** Whether a file may be handed on; the catalog would tell of blobs that are not in the packs any more. */
+function isKept(name: string, kept: ReadonlySet<Version>): boolean {
+  const digest = /^blobs\/([0-9a-f]{64})$/.exec(name)?.[1];
+  return digest === undefined ? name !== `${BLOBS_NAME}/catalog` : kept.has(`sha256:${digest}` as Version);
+}
+
+/** Where the first `size` bytes of a pack hold blobs of `kept`, from their records' heads on; sorted. */
+function placesIn(path: string, size: number, kept: ReadonlySet<Version>): [start: number, end: number][] {
+  const fd = openSync(path, constants.O_RDONLY), places: [number, number][] = [[0, PACK_MAGIC.length]];
+  try {
+    scanPack(new DiskBytes(fd, size), PACK_MAGIC.length, (digest, at, length) => {
+      if (kept.has(digest)) places.push([at - RECORD_BYTES, at + length]);
+    });
+    return places;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** The same bytes with zeros for all that is in none of `places`: a pack's reader goes on to the next record. */
+function* blanked(pieces: Iterable<Buffer>, places: readonly (readonly [start: number, end: number])[]): Generator<Buffer> {
+  let at = 0, first = 0;
+  for (const piece of pieces) {
+    const blank = Buffer.alloc(piece.length), end = at + piece.length;
+    while (first < places.length && (places[first] as readonly [number, number])[1] <= at) first++;
+    for (let i = first; i < places.length; i++) {
+      const [from, to] = places[i] as readonly [number, number];
+      if (from >= end) break;
+      const start = Math.max(from, at);
+      piece.copy(blank, start - at, start - at, Math.min(to, end) - at);
+    }
+    yield blank;
+    at = end;
+  }
+}
+
 function* entry(name: string, size: number, pieces: Iterable<Uint8Array>): Generator<Uint8Array> {
   yield tarHeader({ name: Buffer.from(name), type: 'file', mode: 0o600, uid: 0, gid: 0, size, mtime: 0n });
   yield* pieces;
@@ -220,7 +263,7 @@ function* entry(name: string, size: number, pieces: Iterable<Uint8Array>): Gener
 }
 
 /** `size` bytes of a file. What is replaced meanwhile (checkpoint, catalog) is only a cache: one that is too short is filled up, and is none. */
-function* contentOf(path: string, size: number): Generator<Uint8Array> {
+function* contentOf(path: string, size: number): Generator<Buffer> {
   const fd = openSync(path, constants.O_RDONLY);
   try {
     for (let at = 0; at < size;) {

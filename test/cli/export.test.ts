@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Overlay } from '../../src/index.ts';
 import { palimpsest, shell } from './command.ts';
@@ -72,14 +73,32 @@ describe('export and import', () => {
     expect(run('sessions').stdout).not.toMatch(/tar/);
   });
 
-  it.each([
+  it('prints events by the schema that it prints', () => {
+    const validate = new Ajv2020({ strict: false }).compile(JSON.parse(run('schema').stdout) as object);
+    const lines = run('log', '--json', '--session', session).stdout.trim().split('\n');
+    expect(lines.length).toBeGreaterThan(4);
+    for (const line of lines) expect(validate(JSON.parse(line)), `${line}: ${JSON.stringify(validate.errors)}`).toBe(true);
+  });
+
+  it('says what is not there: the directory, the session', () => {
+    const elsewhere = join(scratch, 'elsewhere root'), orphan = join(scratch, 'orphan');
+    fs.mkdirSync(elsewhere);
+    Overlay.openSync({ root: elsewhere, session: orphan }).closeSync();
+    fs.rmdirSync(elsewhere);
+    expect(run('export', 'git', '--session', orphan)).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining(`the directory it is about, ${elsewhere}, is not there`) as string });
+    expect(run('export', 'session', '--session', orphan, '-o', 'orphan.tar').status).toBe(0);
+    expect(run('export', 'tar', '--session', 'nowhere')).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/no session is at/) as string });
+  });
+
+  it.each<[string[], RegExp, number?]>([
     [['export', 'zip'], /one of patch, git, swebench, tar, session/],
     [['export', 'git', 'a'], /takes no paths/],
     [['export', 'patch', '--branch', 'x'], /--branch does not go with patch/],
-    [['export', 'session', '--redact', 'x'], /--redact does not go with session/],
-  ])('refuses %j', (args, words) => {
-    const { status, stderr, stdout } = run(...args, '--session', session);
-    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-    expect(stderr).toMatch(words);
+    [['export', 'session', '--model', 'x'], /--model does not go with session/],
+    [['export', 'patch', '--redact', '[a'], /malformed glob/, 1],
+  ])('refuses %j', (args, words, status = 2) => {
+    const found = run(...args, '--session', session);
+    expect(found).toMatchObject({ status, stdout: '' });
+    expect(found.stderr).toMatch(words);
   });
 });

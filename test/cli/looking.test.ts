@@ -169,7 +169,7 @@ index 0000000..d669de9
     expect(printed('log', '--path', 'src/**', '--from', '4', '--to', '8', '--actor', 'main')).toEqual(events(7));
     expect(printed('log', '--actor', 'nobody')).toEqual(prints(''));
     expect(lines(printed('log', '--json', '--from', '4', '--to', '4').stdout)).toEqual([
-      { seq: 4, time: '2025-12-01T10:00:00.020Z', actor: 'main', op: 'miss', path: 'tsconfig.json', call: 'access' },
+      { seq: 4, time: '2025-12-01T10:00:00.020Z', actor: 'main', op: 'miss', path: 'tsconfig.json', call: 'access', crc: expect.stringMatching(/^[0-9a-f]{8}$/) as string },
     ]);
     expect(printed('log', '--op', 'reed').stderr).toMatch(/^palimpsest: there is no op "reed"; there are read, list,/);
     expect(printed('log', '--from', '0')).toEqual(refuses(2, '--from takes the number of an event, not "0"'));

@@ -127,7 +127,7 @@ describe('the log of a session', () => {
     overlay.fs.writeFileSync(Buffer.concat([Buffer.from(root), Buffer.from('/\xff', 'latin1')]), '');
     overlay.closeSync();
     const lines = textOf(session).trimEnd().split('\n').slice(1);
-    expect([...logOf(session).events()].map((event) => eventJson(event))).toEqual(lines.map((line) => line.replace(/,"crc":"[0-9a-f]{8}"\}$/, '}')));
+    expect([...logOf(session).events()].map((event) => eventJson(event))).toEqual(lines);
     expect(lines.join('')).toContain('"path64":"/w=="');
   });
 });

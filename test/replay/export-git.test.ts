@@ -89,6 +89,23 @@ describe('a history for git', () => {
     await overlay.close();
   });
 
+  it('begins with what is beneath after a commit to the directory', async () => {
+    const root = join(scratch, 'committed'), at = (name: string): string => join(root, name);
+    fs.mkdirSync(root);
+    fs.writeFileSync(at('a'), 'a\n');
+    const overlay = Overlay.openSync({ root });
+    overlay.fs.writeFileSync(at('a'), 'published\n');
+    overlay.fs.writeFileSync(at('b'), 'kept back\n');
+    overlay.mark('before');
+    await overlay.commit({ paths: ['a'] });
+    overlay.fs.writeFileSync(at('c'), 'later\n');
+    overlay.mark('after');
+    const { repository, commits } = imported(overlay);
+    expect(commits.map(({ id }) => Object.keys(checkedOut(repository, id)))).toEqual([['a'], ['a', 'b', 'c']]);
+    expect(git(repository, ['show', `${commits[0]?.id}:a`])).toBe('published\n');
+    await overlay.close();
+  });
+
   it('is refused by git where it is cut short', () => {
     const root = join(scratch, 'short');
     fs.mkdirSync(root);

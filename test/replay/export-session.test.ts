@@ -96,6 +96,36 @@ describe('a packed session', () => {
     expect(fs.readdirSync(scratch).filter((name) => name === 'evil' || name === String(count))).toEqual([]);
   });
 
+  it('lacks what is redacted, by whatever name it went, and nothing else', () => {
+    const place = join(scratch, 'secrets'), at = (name: string): string => join(place, name), secrets = join(scratch, 'secret-session');
+    fs.mkdirSync(at('keys'), { recursive: true });
+    fs.writeFileSync(at('keys/lower'), 'lower secret\n');
+    const overlay = Overlay.openSync({ root: place, session: secrets }), { fs: over } = overlay;
+    const told = (path: string): string => `content of ${path}\n`.repeat(4);
+    for (const path of ['keys/a', 'plain', 'moved in', 'first name', 'a large one']) over.writeFileSync(at(path), told(path));
+    over.writeFileSync(at('keys/large'), Buffer.alloc(100_000, 'secret'));
+    over.writeFileSync(at('a large one'), Buffer.alloc(100_000, 'public'));
+    over.renameSync(at('keys/a'), at('moved out'));
+    over.appendFileSync(at('moved out'), 'more of a secret\n');
+    over.renameSync(at('moved in'), at('keys/moved in'));
+    over.linkSync(at('first name'), at('keys/link'));
+    over.renameSync(at('keys/lower'), at('lower'));
+    over.writeFileSync(at('lower'), 'another lower secret\n');
+    overlay.closeSync();
+    const bytes = Buffer.concat([...packSession(secrets, { redact: ['keys/**'] })]);
+    for (const path of ['keys/a', 'moved in', 'first name']) expect(bytes.includes(told(path)), path).toBe(false);
+    for (const words of ['more of a secret', 'another lower secret', 'secretsecret']) expect(bytes.includes(words), words).toBe(false);
+    for (const words of [told('plain'), 'publicpublic']) expect(bytes.includes(words), words).toBe(true);
+    const unpacked = Overlay.openSync({ session: unpacking(bytes) });
+    expect(unpacked.fs.readFileSync(at('plain'), 'utf8')).toBe(told('plain'));
+    for (const path of ['moved out', 'keys/moved in', 'first name', 'keys/large', 'lower']) expect(() => unpacked.fs.readFileSync(at(path)), path).toThrow(/EIO/);
+    expect(unpacked.patch().omitted.filter(({ kind }) => kind === 'unreadable').map(({ path }) => path)).toEqual([
+      'first name', 'keys/large', 'keys/link', 'keys/moved in', 'lower', 'moved out',
+    ]);
+    unpacked.closeSync();
+    expect(() => packSession(secrets, { redact: ['[a'] })).toThrow(/malformed glob/);
+  });
+
   it('is not put where something is already, nor made of what is no session', () => {
     const file = join(scratch, 'again.tar');
     fs.writeFileSync(file, packed);
