@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
-import type { Difference, Overlay } from '../index.ts';
+import type { Difference } from '../index.ts';
 import { FAILED, Misuse } from './failure.ts';
+import { demandKnown } from './known.ts';
 import { manual } from './manual.ts';
 import { MOMENT, momentOption, withFormats, withSession, type SessionOption } from './options.ts';
 import { out, say } from './output.ts';
 import { isTerminal, paint } from './paint.ts';
 import { writePatch } from './patch.ts';
-import { fileName, nameField, nulRecord, placesOf, treePath } from './path.ts';
+import { nameField, nulRecord, placesOf, treePath } from './path.ts';
 import { withTree } from './reading.ts';
 import { diffStat } from './stat.ts';
-import { isBelow } from './state-directory.ts';
 import { quoted, shownLine, visible } from './text.ts';
 
 interface Options extends SessionOption {
@@ -64,25 +64,6 @@ export function diff(command: Command): void {
       else for (const difference of found) print(difference);
     });
   });
-}
-
-/** Throws for a path that neither the overlay nor anything that changed has a name for. */
-function demandKnown(paths: readonly string[], chosen: readonly string[], overlays: readonly Overlay[]): void {
-  const absent = chosen.filter((path) => !overlays.some((overlay) => isThere(overlay, path)));
-  const changes = absent.length === 0 ? [] : overlays.flatMap((overlay) => overlay.changes());
-  const unknown = absent.find((path) => !changes.some((row) =>
-    [row.path, ...(row.from === undefined ? [] : [row.from])].some((name) => isBelow(name, path) || isBelow(path, name))));
-  if (unknown !== undefined) throw new Error(`${quoted(paths[chosen.indexOf(unknown)] as string)}: no such path, neither in the session nor in the directory beneath`);
-}
-
-function isThere({ fs, mountPoint }: Overlay, path: string): boolean {
-  try {
-    return fs.lstatSync(fileName(mountPoint, path), { throwIfNoEntry: false }) !== undefined;
-  } catch (error) {
-    // Below what is a file here, and was a directory.
-    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return false;
-    throw error;
-  }
 }
 
 function print(difference: Difference): void {

@@ -2,8 +2,9 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { basename } from 'node:path';
 import type { Exports, Omission, Overlay, SessionGlance } from '../index.ts';
 import { FAILED, Misuse } from './failure.ts';
+import { demandKnown } from './known.ts';
 import { manual } from './manual.ts';
-import { withSession, type SessionOption } from './options.ts';
+import { withMoment, withSession, type TreeOption } from './options.ts';
 import { say } from './output.ts';
 import { isTerminal } from './paint.ts';
 import { placesOf, treePath } from './path.ts';
@@ -15,7 +16,7 @@ import { writtenTo } from './written.ts';
 const FORMATS = ['patch', 'git', 'swebench', 'tar', 'session'] as const;
 type Format = (typeof FORMATS)[number];
 
-interface Options extends SessionOption {
+interface Options extends TreeOption {
   readonly output?: string;
   readonly redact?: readonly string[];
   readonly branch?: string;
@@ -40,7 +41,7 @@ export function exporting(command: Command): void {
       ['palimpsest export patch -o fix.patch', 'the changes, for git apply'],
       ['palimpsest export git | git -C history.git fast-import', 'the history: what was beneath, then a commit for each mark'],
       ['palimpsest export swebench --instance django__django-11099 --model agent-1 >> preds.jsonl', 'a prediction'],
-      ['palimpsest export tar | tar -x -C elsewhere', 'the tree as the session has it'],
+      ["palimpsest export tar --at 'turn 3' | tar -x -C elsewhere", 'the tree as it was at a mark'],
       ['palimpsest export session -o run.tar', 'the session as one file, for palimpsest import'],
     ],
     more: {
@@ -52,7 +53,7 @@ export function exporting(command: Command): void {
         '  session   log and contents in one file; verbs that only read take it as their --session',
     },
   });
-  withSession(command)
+  withMoment(withSession(command))
     .argument('<format>', FORMATS.join(', '), (value: string) => {
       if (!(FORMATS as readonly string[]).includes(value)) throw new InvalidArgumentError(`It is one of ${FORMATS.join(', ')}.`);
       return value;
@@ -74,6 +75,7 @@ export function exporting(command: Command): void {
 
 function demandFitting(format: Format, paths: readonly string[], options: Options): void {
   if (paths.length > 0 && !SELECTIVE.has(format)) throw new Misuse(`${format} is of everything: it takes no paths`);
+  if (options.at !== undefined && format === 'session') throw new Misuse('--at does not go with session');
   for (const name of ['redact', 'branch', 'per', 'instance', 'model'] as const) {
     if (options[name] !== undefined && !OWN[format].includes(name)) throw new Misuse(`--${name} does not go with ${format}`);
   }
@@ -86,6 +88,7 @@ async function exportSession(options: Options): Promise<void> {
 
 function exportOf(format: Exclude<Format, 'session'>, given: readonly string[], options: Options, overlay: Overlay, { header }: SessionGlance): Iterable<Uint8Array> {
   const places = placesOf(header), chosen = given.map((path) => treePath(path, places));
+  demandKnown(given, chosen, [overlay]);
   const paths = chosen.length === 0 ? {} : { paths: chosen }, redact = options.redact === undefined ? {} : { redact: options.redact };
   const told: Pick<Exports['patch'], 'onOmitted'> = { onOmitted: tell };
   if (format === 'git') {

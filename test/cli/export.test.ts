@@ -40,6 +40,8 @@ describe('export and import', () => {
     expect(fs.readFileSync(join(copy, 'a'), 'utf8')).toBe('changed\n');
     expect(fs.readFileSync(join(copy, 'key'), 'utf8')).toBe('key\n');
     expect(run('export', 'patch', '--session', session, join(root, 'a')).stdout).not.toMatch(/moved|key/);
+    expect(run('export', 'patch', '--session', session, '--at', 'turn 1').stdout).toBe(run('export', 'patch', '--session', session, 'a', 'moved').stdout);
+    expect(run('export', 'patch', '--session', session, '--at', 'turn 9')).toMatchObject({ status: 1, stdout: '', stderr: expect.stringMatching(/turn 9/) as string });
     const diff = run('diff', '--patch', '--session', session);
     expect(diff.stderr).toBe('palimpsest: not in the patch: new directory empty (mode 755)\n');
     expect(diff.bytes).toEqual(run('export', 'patch', '--session', session).bytes);
@@ -93,6 +95,8 @@ describe('export and import', () => {
   it.each<[string[], RegExp, number?]>([
     [['export', 'zip'], /one of patch, git, swebench, tar, session/],
     [['export', 'git', 'a'], /takes no paths/],
+    [['export', 'patch', 'nothing'], /nothing: no such path/, 1],
+    [['export', 'session', '--at', '1'], /--at does not go with session/],
     [['export', 'patch', '--branch', 'x'], /--branch does not go with patch/],
     [['export', 'session', '--model', 'x'], /--model does not go with session/],
     [['export', 'patch', '--redact', '[a'], /malformed glob/, 1],
