@@ -62,8 +62,6 @@ function withLower(options: OverlayOptions): OverlayOptions {
   if (session === undefined || root !== undefined || lower !== undefined || roots !== undefined) return options;
   const named = lowerOf(glance(session).header);
   if (named === undefined) throw new SessionError('ERR_SESSION_ROOT', session, 'is about no directory: its lower has to be given');
-  const missing = ('root' in named ? [named.root] : 'lower' in named ? named.lower : Object.values(named.roots)).find((each) => !existsSync(each));
-  if (missing !== undefined) throw new SessionError('ERR_SESSION_ROOT', session, `the directory it is about, ${missing}, is not there`);
   return { ...options, ...named };
 }
 
