@@ -49,6 +49,7 @@ export interface Written {
   readonly path: TreePath;
   /** Of what is there now: what the next look at it gives. */
   readonly version: Version;
+  /** What was there before; `undefined` where nothing was, or more than can be held. */
   readonly before: { readonly bytes: Uint8Array; readonly version: Version } | undefined;
   readonly after: Uint8Array;
 }
@@ -156,13 +157,13 @@ export class GuardedFiles {
         this.world.gate?.demand(this.actor, at, spot, WRITES, 'open');
         this.demandRegular(spot);
       }
-      const before = spot && this.contentOf(spot, Infinity);
+      const before = spot && this.contentIfHeld(spot);
       this.guards.check(guard ?? this.guards.decide(at.path, 'write', spot), at, spot, 'write', before?.version);
       if (spot !== undefined) this.world.credentials.demand(spot, WRITE);
       const after = Uint8Array.from(content);
       return { path: at.path, apply: () => asFsError('write', path, () => {
         if (spot === undefined) this.create(path, after, mode);
-        else this.replace(path, after, before as Content);
+        else this.replace(path, after, before);
         return this.written(spot === undefined ? 'create' : 'update', at.path, before, after);
       }) };
     });
@@ -342,6 +343,11 @@ export class GuardedFiles {
     }
   }
 
+  /** The same, where it is not too large to be held: a file is overwritten whatever its size, but then nobody is told what was there. */
+  private contentIfHeld(spot: Spot): Content | undefined {
+    return this.world.attributes.of(spot).size > HELD_BYTES ? undefined : this.contentOf(spot, HELD_BYTES);
+  }
+
   private create(path: string, bytes: Uint8Array, mode: number): void {
     const look = this.look(path, { follow: true, creates: true, call: 'open' });
     this.makeAbove(placeOf(look).path);
@@ -353,16 +359,16 @@ export class GuardedFiles {
   }
 
   /** Gives a file other bytes, if those it has are still `before`. */
-  private replace(path: string, bytes: Uint8Array, before: Content, splices?: readonly Splice[]): void {
+  private replace(path: string, bytes: Uint8Array, before: Content | undefined, splices?: readonly Splice[]): void {
     const look = this.look(path, { follow: true, call: 'open' }), at = placeOf(look);
     if (look.kind !== 'spot') throw this.guards.refuse(at, 'write', 'FS_STALE_VERSION', CHANGED);
-    if (look.spot.node === undefined) {
+    if (look.spot.node === undefined && before !== undefined) {
       // An outsider may have changed the lower since it was read.
       const { version } = this.world.hashBase(look.spot);
       if (version !== undefined && version !== before.version) throw this.guards.refuse(at, 'write', 'FS_STALE_VERSION', CHANGED);
     }
     const told = splices === undefined || splices.length <= SPLICES_PER_EVENT ? splices
-      : [[0, before.bytes.length, 0] as const];
+      : [[0, before?.bytes.length ?? 0, 0] as const];
     this.files.replace(this.actor, look.spot, at, PendingWrite.whole(bytes.slice()), told);
     this.world.session.publish();
   }

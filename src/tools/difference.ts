@@ -6,7 +6,7 @@ export function changeData(written: Written): Readonly<Record<string, unknown>> 
   const { operation, path, version, before, after } = written;
   return {
     path: path.toWellFormed(), operation, version, ...(before === undefined ? undefined : { before: before.version }),
-    ...diffOf(path, before?.bytes, after),
+    ...(operation === 'update' && before === undefined ? undefined : diffOf(path, before?.bytes, after)),
   };
 }
 

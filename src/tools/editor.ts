@@ -137,7 +137,9 @@ function undone(files: GuardedFiles, history: History, path: string): ToolAnswer
 
 function remembered(history: History, written: Written): Written {
   const steps = history.get(written.path) ?? [];
-  steps.push(written);
+  // What was there was too large to be held: from here there is no way back.
+  if (written.operation === 'update' && written.before === undefined) steps.length = 0;
+  else steps.push(written);
   if (steps.length > UNDO_STEPS) steps.shift();
   history.set(written.path, steps);
   return written;

@@ -54,6 +54,12 @@ describe('write', () => {
     expect(text('b')).toBe('2');
   }));
 
+  it('overwrites what is too large to be held, and tells no difference', () => withGround({ a: '1' }, ({ overlay, root, text }) => {
+    fs.truncateSync(`${root}/a`, 3 * 2 ** 30);
+    expect(overlay.files.write('a', bytes('2'))).toMatchObject({ operation: 'update', before: undefined });
+    expect(text('a')).toBe('2');
+  }));
+
   it('says so where what was seen is gone, or is no file', () => guarded({ a: '1', 'd/x': '' }, (files, { root }) => {
     see(files, 'a');
     fs.rmSync(`${root}/a`);
