@@ -4,6 +4,8 @@ export type { PublishOptions } from './index/publisher.ts';
 export type { Guard, Receipt } from './commit/commit.ts';
 export type { RevertReceipt } from './commit/revert.ts';
 export { CommitError, ConflictError, JournalError, LockedRootError } from './commit/fault.ts';
+export { recover, type Recovery } from './commit/recovery.ts';
+export { recoverAll, rootsGiven } from './index/interrupted.ts';
 export type { Conflict } from './core/plan.ts';
 export type { EventFilter } from './index/filter.ts';
 export type { ExportOptions, Exports, Patch } from './index/exports.ts';

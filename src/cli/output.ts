@@ -69,3 +69,13 @@ export function say(text: string): void {
     if (!(error instanceof ClosedPipe)) throw error;
   }
 }
+
+/** The same on a terminal in the place of the line before. */
+export function sayOver(text: string): void {
+  try {
+    err.write(`\r\x1b[K${text}`);
+    err.flush();
+  } catch (error) {
+    if (!(error instanceof ClosedPipe)) throw error;
+  }
+}

@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { glance, isParcel, LockedSessionError, Overlay, SessionLog, unpackSession, type SessionGlance } from '../index.ts';
+import { glance, isParcel, LockedSessionError, Overlay, SessionLog, unpackSession, type SessionGlance, rootsGiven } from '../index.ts';
 import type { ControlRequest } from '../mount/control.ts';
 import { momentOption, type SessionOption, type TreeOption } from './options.ts';
+import { recoverFirst } from './recover.ts';
 import { sessionToRead } from './session-directory.ts';
 
 /** Hands the log of the session asked for to `act`; works beside its live writer, and without its root. */
@@ -21,6 +22,7 @@ export async function withLog<T>(options: SessionOption, act: (log: SessionLog) 
 /** Hands the session asked for to `act`, read-only, as it is or as it was; works beside its live writer. */
 export async function withTree<T>(options: TreeOption, act: (overlay: Overlay, session: SessionGlance) => T | Promise<T>): Promise<T> {
   return withDirectory(options, async (session) => {
+    await recoverFirst(rootsGiven({ session }));
     const overlay = Overlay.openSync({ session, readOnly: true });
     try {
       return await act(options.at === undefined ? overlay : overlay.at(momentOption(options.at)), glance(session));
@@ -48,9 +50,10 @@ export async function withDirectory<T>({ session }: SessionOption, act: (directo
  * number of the event that followed. Throws an error that names the process, where that does not listen.
  */
 export async function withWriter<T>(
-  options: SessionOption, actor: string, request: ControlRequest, act: (overlay: Overlay) => T,
+  options: SessionOption, actor: string, request: ControlRequest, act: (overlay: Overlay) => T | Promise<T>,
 ): Promise<{ readonly done: T } | { readonly asked: number }> {
   const session = sessionToRead(options.session);
+  await recoverFirst(rootsGiven({ session }));
   let overlay: Overlay;
   try {
     overlay = Overlay.openSync({ session, actor });
@@ -61,7 +64,19 @@ export async function withWriter<T>(
     return { asked };
   }
   try {
-    return { done: act(overlay) };
+    return { done: await act(overlay) };
+  } finally {
+    overlay.closeSync();
+  }
+}
+
+/** Hands the session asked for to `act`, which commits or reverts. Throws `LockedSessionError` where another process has it open. */
+export async function publishing<T>(options: SessionOption, act: (overlay: Overlay) => Promise<T>): Promise<T> {
+  const session = sessionToRead(options.session);
+  await recoverFirst(rootsGiven({ session }));
+  const overlay = Overlay.openSync({ session });
+  try {
+    return await act(overlay);
   } finally {
     overlay.closeSync();
   }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { Misuse, tellFailure } from './failure.ts';
@@ -20,6 +21,7 @@ export interface RunFlags extends RuleFlags {
   readonly network: boolean;
   readonly timeout?: string;
   readonly quiet?: true;
+  readonly commit?: true;
 }
 
 /** `palimpsest run`. */
@@ -33,7 +35,7 @@ export function run(command: Command): void {
       ['palimpsest run --root ~/app --root ~/lib -- make', 'over two directories; paths in the log begin with app/ and lib/'],
       ["palimpsest run --hide 'tests/hidden/**' --flag .env -- ./agent", 'hide some paths, tell of every touch of others'],
     ],
-    exit: 'As the command; 124 when --timeout ended it, 125 for a failure of our own, 126 and 127 as a shell has it.',
+    exit: 'As the command; 124 when --timeout ended it, 125 for a failure of our own or a refused --commit, 126 and 127 as a shell has it.',
   });
   addRunOptions(command).argument('<command...>', 'the command and its arguments, after --').passThroughOptions()
     .action(async (argv: readonly string[], flags: RunFlags) => {
@@ -52,6 +54,7 @@ export function addRunOptions(command: Command): Command {
     .option('--outside <how>', 'ro: what lies outside of the root cannot be changed')
     .option('--no-network', 'no network but the loopback')
     .option('--timeout <seconds>', 'end the command after so many seconds')
+    .option('--commit', 'publish what was changed, if the command succeeds and nobody changed it meanwhile')
     .option('-q, --quiet', 'no summary');
 }
 
@@ -66,7 +69,11 @@ export async function runCommand(argv: readonly string[], flags: RunFlags): Prom
     // First of all: without root this process goes no further, and another does all that follows.
     await gainPrivilege();
     const { runOverlay, WRITABLE } = await import('../mount/run.ts');
-    const { lower, places } = rootsOf(flags.root), session = resolve(flags.session ?? newSessionDirectory(places[0].path));
+    const { lower, places } = rootsOf(flags.root);
+    if (places.some(({ path }) => existsSync(`${path}/.palimpsest-commit`))) {
+      await (await import('./recover.ts')).recoverFirst(places.map(({ path }) => path));
+    }
+    const session = resolve(flags.session ?? newSessionDirectory(places[0].path));
     const result = await runOverlay({
       overlay: { ...lower, session, ...(rules && { rules }) }, actor: flags.actor, roots: places, session, exact: flags.exact === true, writeBack: flags.writeBack === true, argv,
       cwd: process.cwd(), env: process.env,
@@ -77,6 +84,10 @@ export async function runCommand(argv: readonly string[], flags: RunFlags): Prom
       // What tells of a run loads the whole library; the command should not have to wait for that.
       const { tellRun } = await import('./run-summary.ts');
       tellRun(session, result);
+    }
+    if (flags.commit === true && !result.timedOut && result.status === 0) {
+      const { commitRun } = await import('./run-commit.ts');
+      if (!await commitRun(session)) return OWN_FAILURE;
     }
     endAs(result.timedOut ? { status: TIMED_OUT, signal: null } : result);
     return Number(process.exitCode);

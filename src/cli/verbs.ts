@@ -17,6 +17,8 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   ],
   'Go on with it': [
     { name: 'mark', summary: 'name this point of the log', load: async () => (await import('./mark.ts')).mark },
+    { name: 'commit', summary: 'publish changes to the directory beneath', load: async () => (await import('./commit.ts')).commit },
+    { name: 'revert', summary: 'take a commit back', load: async () => (await import('./revert.ts')).revert },
     { name: 'discard', summary: 'throw changes away', load: async () => (await import('./discard.ts')).discard },
   ],
   'Hand it on': [
@@ -25,6 +27,7 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
   ],
   'Keep house': [
     { name: 'verify', summary: 'check log, contents and checkpoint; name what is damaged', load: async () => (await import('./verify.ts')).verify },
+    { name: 'recover', summary: 'end a commit that was interrupted', load: async () => (await import('./recover.ts')).recover },
     { name: 'sessions', summary: 'list the sessions', load: async () => (await import('./sessions.ts')).sessions },
     { name: 'rm', summary: 'remove sessions', load: async () => (await import('./rm.ts')).rm },
     { name: 'schema', summary: 'the JSON Schema of the log', load: async () => (await import('./schema.ts')).schema },

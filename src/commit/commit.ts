@@ -9,6 +9,7 @@ import type { World } from '../overlay/world.ts';
 import type { Durability } from '../store/store.ts';
 import { ConflictError } from './fault.ts';
 import type { Loss } from './losses.ts';
+import { IntentFile } from './intent.ts';
 import { Plan } from './plan.ts';
 import { keepRecord } from './record.ts';
 import type { Rescue } from './rescue.ts';
@@ -77,7 +78,9 @@ export async function commit(world: World, actor: string, root: string, options:
     op: 'commit', id, changes: chosen.length, guard, durability, ...remains(selection, plan), ...learned(world, chosen),
     record: keepRecord(world, plan.steps),
   };
+  const intent = { root, id, actor, body }, file = new IntentFile(world);
   session.sync();
+  file.write(intent);
   const release = session.hold();
   try {
     const { durationNs, losses, late } = await transact({ ...transaction, confirm: () => {
@@ -85,9 +88,11 @@ export async function commit(world: World, actor: string, root: string, options:
       session.append(actor, body);
       session.sync();
     } });
+    file.remove();
     world.settle();
     return { ...receipt, durationMs: Number(durationNs) / 1e6, losses: [...losses, ...forgotten], late };
   } catch (error) {
+    file.removeUnlessOpen(intent);
     if (error instanceof ConflictError) throw new ConflictError(root, error.conflicts.map((conflict) => attributed(world, conflict)), error.cause);
     throw error;
   } finally {

@@ -1,10 +1,12 @@
 import { nanoid } from 'nanoid';
+import type { RevertBody } from '../core/event.ts';
 import { childOf, ROOT, type TreePath } from '../core/path.ts';
 import type { Attributes, Below, Conflict, Expectation, HostState, NewNode, Step } from '../core/plan.ts';
 import { find as findInTree } from '../core/state.ts';
 import { Node } from '../core/tree.ts';
 import type { World } from '../overlay/world.ts';
 import { ConflictError } from './fault.ts';
+import { IntentFile } from './intent.ts';
 import { keptBytes, readRecord, type AttributesJson, type Deed, type Made, type Was } from './record.ts';
 import type { Rescue } from './rescue.ts';
 import { transact } from './transaction.ts';
@@ -34,19 +36,26 @@ export async function revert(world: World, actor: string, root: string, id: stri
   const deeds = [...readRecord(world, known.record)], inverse = new Inverse(world, deeds);
   const steps = inverse.steps(), conflicts = [...inverse.lost, ...overlaid(world, steps)];
   if (conflicts.length > 0) throw new ConflictError(root, conflicts);
+  const moves = inverse.moves(steps), body: RevertBody = { op: 'revert', id, ...(moves.length > 0 && { moves }) };
+  const intent = { root, id: nanoid(), actor, body }, file = new IntentFile(world);
+  session.sync();
+  file.write(intent);
   const release = session.hold();
   try {
     const { durationNs, late } = await transact({
-      id: nanoid(), root, steps, count: steps.length, reliances: [], guard: 'expectations', durability: session.durability, confirm: () => {
+      id: intent.id, root, steps, count: steps.length, reliances: [], guard: 'expectations', durability: session.durability, confirm: () => {
         release();
-        const moves = inverse.moves(steps);
-        session.append(actor, { op: 'revert', id, ...(moves.length > 0 && { moves }) });
+        session.append(actor, body);
         session.sync();
       },
     });
+    file.remove();
     world.settle();
     const paths = [...new Set(steps.flatMap((step) => step.act === 'park' ? [] : [step.act === 'move' ? step.to : step.path]))];
     return { id, paths, durationMs: Number(durationNs) / 1e6, late };
+  } catch (error) {
+    file.removeUnlessOpen(intent);
+    throw error;
   } finally {
     release();
   }

@@ -26,6 +26,8 @@ import { loadProcesses, type Mountable, type OverlayMount, type RunOptions, type
 import { momentOf } from './moment.ts';
 import { openWorld, publishable, type Publishable } from './open.ts';
 import { checkOptions, isDecider, type OverlayOptions } from './options.ts';
+import { demandWhole, recoverAll, rootsGiven } from './interrupted.ts';
+import { learnPublished } from '../commit/intent.ts';
 import { Publisher, type PublishOptions } from './publisher.ts';
 import type { Receipt } from '../commit/commit.ts';
 import type { RevertReceipt } from '../commit/revert.ts';
@@ -84,19 +86,28 @@ export class Overlay extends ActorView {
 
   /**
    * Opens an overlay. Throws TypeError for an unknown or ill-typed option, an error with `code` ENOENT or ENOTDIR for a
-   * root that is no directory, `LockedSessionError`, `SessionError` or `CorruptLogError` for the session directory.
+   * root that is no directory, ERR_INTERRUPTED_COMMIT for one whose commit was interrupted, `LockedSessionError`, `SessionError` or `CorruptLogError` for the session directory.
    */
   static openSync(options: OverlayOptions): Overlay {
     checkOptions(options);
     return spoken('open', () => {
       // First the world: it says in words what is wrong with a root.
-      const world = openWorld(options);
-      return new Overlay(world, options.actor ?? 'main', publishable(options));
+      const world = openWorld(options), overlay = new Overlay(world, options.actor ?? 'main', publishable(options));
+      try {
+        demandWhole(overlay.publisher.roots);
+        if (options.readOnly !== true) learnPublished(world);
+      } catch (error) {
+        overlay.closeSync();
+        throw error;
+      }
+      return overlay;
     });
   }
 
-  /** As `openSync`; rejects where that throws. */
+  /** As `openSync`; rejects where that throws. A commit to the root that was interrupted is ended first. */
   static async open(options: OverlayOptions): Promise<Overlay> {
+    checkOptions(options);
+    await recoverAll(rootsGiven(options));
     return Overlay.openSync(options);
   }
 

@@ -5,6 +5,7 @@ import { Refusal } from '../core/refusal.ts';
 import type { World } from '../overlay/world.ts';
 import type { Durability } from '../store/store.ts';
 import { checkKeys } from './filter.ts';
+import { rootsOf } from './interrupted.ts';
 import type { Publishable } from './open.ts';
 
 /** What is to be published, and how: see `Overlay.commit`. */
@@ -44,6 +45,11 @@ export class Publisher {
   revert(actor: string, id: string): Promise<RevertReceipt> {
     if (typeof id !== 'string' || id === '') throw new TypeError('revert: the id of a commit has to be a non-empty string');
     return this.inTurn(() => revert(this.world, actor, this.root, id));
+  }
+
+  /** The directories that it publishes to. */
+  get roots(): readonly string[] {
+    return rootsOf(this.to);
   }
 
   private get root(): string {

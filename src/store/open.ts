@@ -28,7 +28,10 @@ export const LOG_NAME = 'log.jsonl';
 export const BLOBS_NAME = 'blobs';
 export const CHECKPOINT_NAME = 'checkpoint';
 /** The names that a session gives to what it keeps. */
-export const OWN_NAMES = /^(lock|log\.jsonl|blobs|checkpoint|control)(\.|$)/;
+/** Where whoever commits notes what the log is to say once that is done: not the store's, but part of a session. */
+export const INTENT_FILE = 'commit.json';
+
+export const OWN_NAMES = /^(lock|log\.jsonl|blobs|checkpoint|control|commit)(\.|$)/;
 /** Logs up to this size are checked line by line at each opening, which takes up to 50 ms; larger ones from their checkpoint on. */
 const CHECKED_WHOLE_BYTES = 8 * 1024 * 1024;
 
