@@ -14,6 +14,7 @@ import { quoted } from './text.ts';
 
 interface Options extends SessionOption {
   readonly guard: Guard;
+  readonly actor?: string;
   readonly dryRun?: true;
   readonly json?: true;
 }
@@ -34,12 +35,13 @@ export function commit(command: Command): void {
   });
   withFormats(withSession(command), { json: 'the receipt, or the conflicts, as one JSON object' }).argument('[path...]', 'what to publish, with all below it (default: everything)')
     .addOption(new Option('--guard <guard>', 'what has to be as it was: `changed`, what was changed; `reads`, also what was read; `none`').choices(['changed', 'reads', 'none']).default('changed'))
+    .option('--actor <name>', 'with --guard reads: only what this actor has read, listed or missed')
     .option('--dry-run', 'do nothing, tell what would be done');
   command.action(async (given: readonly string[], options: Options) => {
     const places = placesOf(glance(sessionToRead(options.session)).header), progress = new Progress('committing');
     try {
       const receipt = await publishing(options, (overlay) => overlay.commit({
-        ...(given.length > 0 && { paths: given.map((path) => treePath(path, places)) }), guard: options.guard, dryRun: options.dryRun === true,
+        ...(given.length > 0 && { paths: given.map((path) => treePath(path, places)) }), guard: options.guard, ...(options.actor !== undefined && { reader: options.actor }), dryRun: options.dryRun === true,
         onProgress: (done, all) => progress.show(done, all),
       }));
       progress.end();

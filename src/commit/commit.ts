@@ -2,7 +2,9 @@ import { nanoid } from 'nanoid';
 import type { CommitBody, PathVersion } from '../core/event.ts';
 import type { TreePath } from '../core/path.ts';
 import type { Conflict, Step } from '../core/plan.ts';
-import { find } from '../core/state.ts';
+import { evolve } from '../core/evolve.ts';
+import { Reliances } from '../core/reliance.ts';
+import { find, initialState } from '../core/state.ts';
 import { Node } from '../core/tree.ts';
 import { Changes, type Change } from '../overlay/changes.ts';
 import type { World } from '../overlay/world.ts';
@@ -24,6 +26,8 @@ export interface CommitOptions {
   readonly paths?: readonly TreePath[] | undefined;
   /** Default `changed`. */
   readonly guard?: Guard;
+  /** With guard `reads`: the actor whose looks count. Default: everybody's. */
+  readonly reader?: string;
   /** Nothing is written: the receipt tells what would be. */
   readonly dryRun?: boolean;
   /** Default: the session's own. */
@@ -65,7 +69,7 @@ export async function commit(world: World, actor: string, root: string, options:
     if (dryRun) steps.push(wordsOf(step));
   }
   const transaction: Transaction = {
-    id, root, steps: plan.steps, count, reliances: [], guard: guard === 'none' ? 'none' : 'expectations', durability,
+    id, root, steps: plan.steps, count, reliances: guard === 'reads' ? [...reliancesOf(world).rows(options.reader)] : [], guard: guard === 'none' ? 'none' : 'expectations', durability,
     ...(options.onProgress !== undefined && { progress: options.onProgress }),
   };
   const receipt = { id, changes: chosen, steps, guard, durability, dryRun, durationMs: 0, losses: [], late: [], conflicts: [] };
@@ -98,6 +102,16 @@ export async function commit(world: World, actor: string, root: string, options:
   } finally {
     release();
   }
+}
+
+/** What everybody has seen of the lower so far. */
+function reliancesOf(world: World): Reliances {
+  const reliances = new Reliances(), state = initialState();
+  for (const event of world.session.events()) {
+    reliances.note(state, event);
+    evolve(state, event);
+  }
+  return reliances;
 }
 
 /** What stays in the overlay, where that is something. */

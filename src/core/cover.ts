@@ -6,7 +6,7 @@ import { find, type State } from './state.ts';
 import { Node, WHITEOUT } from './tree.ts';
 
 /** A lower file younger than this at the look could change again without its fingerprint telling: see `overlay/versions.ts`. */
-const RACY_NS = 20_000_000n;
+export const RACY_NS = 20_000_000n;
 
 /** A base that an event brings about. */
 export interface Cover {

@@ -1,6 +1,7 @@
 import { recover, type Recovery } from '../commit/recovery.ts';
 import { pending } from '../commit/site.ts';
 import { LockedRootError } from '../commit/fault.ts';
+import { unreachable } from '../core/unreachable.ts';
 import { SessionError } from '../store/fault.ts';
 import { publishable, type Publishable } from './open.ts';
 import type { OverlayOptions } from './options.ts';
@@ -12,6 +13,7 @@ export function rootsOf(to: Publishable): readonly string[] {
     case 'stack': return to.roots.slice(0, 1);
     case 'named': return [...to.roots.values()];
     case 'shaped': return [];
+    default: return unreachable(to);
   }
 }
 

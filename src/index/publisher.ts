@@ -12,6 +12,8 @@ import type { Publishable } from './open.ts';
 export interface PublishOptions {
   readonly paths?: readonly string[];
   readonly guard?: Guard;
+  /** With guard `reads`: the actor whose looks count. Default: everybody's. */
+  readonly reader?: string;
   readonly dryRun?: boolean;
   readonly durability?: Durability;
   readonly onProgress?: (done: number, all: number) => void;
@@ -32,7 +34,7 @@ export class Publisher {
   }
 
   commit(actor: string, options: PublishOptions, treePath: (path: string) => TreePath): Promise<Receipt> {
-    checkKeys('commit', options, ['paths', 'guard', 'dryRun', 'durability', 'onProgress']);
+    checkKeys('commit', options, ['paths', 'guard', 'reader', 'dryRun', 'durability', 'onProgress']);
     const { paths, guard, durability } = options;
     if (guard !== undefined && !GUARDS.includes(guard)) throw new TypeError(`commit: guard has to be 'changed', 'reads' or 'none'`);
     if (durability !== undefined && !DURABILITIES.includes(durability)) {

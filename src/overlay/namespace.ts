@@ -1,7 +1,8 @@
 import { S_IFMT, typeBits, typeOf } from '../core/attr.ts';
 import { byteLength, childOf, isWithin, PATH_MAX_BYTES, type PathName, type TreePath } from '../core/path.ts';
 import { Refusal, type ErrnoCode } from '../core/refusal.ts';
-import { inodeRecord } from './attributes.ts';
+import type { Version } from '../core/version.ts';
+import { inodeRecord, originOf } from './attributes.ts';
 import type { Gate } from './gate.ts';
 import type { Guards } from './guards.ts';
 import { versionOfList } from './hash.ts';
@@ -157,8 +158,18 @@ export class Namespace {
     if (spotType(spot) !== 'directory') throw new Refusal('ENOTDIR');
     world.credentials.demand(spot, READ);
     const entries = this.entries(spot);
-    world.recorder.list(actor, { path: spot.path, via: look.via }, versionOfList(entries), entries.length);
+    const version = versionOfList(entries);
+    world.recorder.list(actor, { path: spot.path, via: look.via }, version, entries.length, this.lowerList(spot, version));
     return entries;
+  }
+
+  /** The version of what the lower itself lists there, where that is not `shown`. */
+  lowerList(spot: Spot, shown: Version): Version | undefined {
+    const { node } = spot, origin = originOf(spot);
+    if (origin === undefined || node?.opaque === true) return undefined;
+    if (this.sieve === undefined && (node?.names === undefined || node.names.size === 0)) return undefined;
+    const version = versionOfList(this.world.shownThrough(origin));
+    return version === shown ? undefined : version;
   }
 
   /** What a directory shows, by the bytes of the names. Nothing is recorded. */

@@ -95,10 +95,13 @@ export class Recorder {
     this.session.append(actor, placed({ op: 'readlink', path: at.path, target } as Growing<ReadlinkBody>, at));
   }
 
-  list(actor: string, at: Observed, version: Version, count: number): void {
+  /** `lower`: the version of the lower directory's own list, where it is another. */
+  list(actor: string, at: Observed, version: Version, count: number, lower?: Version): void {
     const tail = this.session.tailOf(actor);
-    if (tail !== undefined && tail.op === 'list' && samePlace(tail, at) && tail.version === version) return;
-    this.session.append(actor, placed({ op: 'list', path: at.path, version, count } as Growing<ListBody>, at));
+    if (tail !== undefined && tail.op === 'list' && samePlace(tail, at) && tail.version === version && tail.lower === lower) return;
+    const body: Growing<ListBody> = { op: 'list', path: at.path, version, count };
+    if (lower !== undefined) body.lower = lower;
+    this.session.append(actor, placed(body, at));
   }
 
   /** A read; `range` absent: of the whole. Gives the event to hand in again when the same descriptor reads on. */

@@ -138,8 +138,8 @@ export class Served {
 
   /** Gives the version of the list. */
   tellList(path: TreePath, entries: readonly SystemEntry[]): Version {
-    const version = versionOfList(entries);
-    this.world.recorder.list(this.caller.actor, { path, via: undefined }, version, entries.length);
+    const version = versionOfList(entries), spot = this.spot(path), lower = spot && this.namespace.lowerList(spot, version);
+    this.world.recorder.list(this.caller.actor, { path, via: undefined }, version, entries.length, lower);
     return version;
   }
 

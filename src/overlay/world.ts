@@ -245,7 +245,7 @@ export class World {
   }
 
   /** What a lower directory adds to one of the overlay's own; nothing where outsiders have taken it away. */
-  private shownThrough(origin: TreePath): readonly LowerEntry[] {
+  shownThrough(origin: TreePath): readonly LowerEntry[] {
     try {
       return this.lower.list(origin);
     } catch (error) {
