@@ -145,7 +145,7 @@ describe('a commit of some paths', () => {
     overlay.fs.renameSync(at('old'), at('new'));
     await expect(overlay.commit({ paths: ['nothing'] })).rejects.toMatchObject({ code: 'ENOENT', path: 'nothing' });
     await overlay.commit({ paths: ['n/g', 'old'] });
-    expect(fs.readdirSync(root, { recursive: true }).sort()).toEqual(['n', 'n/g', 'n/m', 'n/m/f', 'new']);
+    expect(fs.readdirSync(root, { recursive: true, encoding: 'utf8' }).sort((a, b) => (a < b ? -1 : 1))).toEqual(['n', 'n/g', 'n/m', 'n/m/f', 'new']);
     expect(fs.statSync(at('n/g')).nlink).toBe(2);
     expect(overlay.changes().map(({ kind, path: name }) => `${kind} ${name}`)).toEqual(['create n/other']);
   });
