@@ -1,7 +1,7 @@
 import { nanoid } from 'nanoid';
 import type { RevertBody } from '../core/event.ts';
 import { childOf, ROOT, type TreePath } from '../core/path.ts';
-import type { Attributes, Below, Conflict, Expectation, HostState, NewNode, Step } from '../core/plan.ts';
+import type { AdjustStep, Attributes, Below, Conflict, Expectation, HostState, NewNode, Step } from '../core/plan.ts';
 import { find as findInTree } from '../core/state.ts';
 import { Node } from '../core/tree.ts';
 import type { World } from '../overlay/world.ts';
@@ -89,12 +89,23 @@ class Inverse {
   readonly lost: Conflict[] = [];
   private readonly world: World;
   private readonly deeds: readonly Deed[];
+  private readonly rewritten: ReadonlySet<TreePath>;
+  /** Where the commit moved something to. */
+  private readonly targets: ReadonlySet<TreePath>;
+  /** What moved and was rewritten is made anew at its old name, not moved: by the name it moved to, and by slot. */
+  private readonly remade = new Map<TreePath, NewNode>();
+  private readonly parked = new Map<number, NewNode>();
+  /** What moved gets its attributes back at its old name: the same two ways. */
+  private readonly adjusted = new Map<TreePath, AdjustStep>();
+  private readonly adjustedSlots = new Map<number, AdjustStep>();
   private names: Map<string, TreePath> | undefined = undefined;
   private readonly slots = new Map<number, { from: TreePath; was: Was }>();
 
   constructor(world: World, deeds: readonly Deed[]) {
     this.world = world;
     this.deeds = deeds;
+    this.rewritten = new Set(deeds.flatMap((deed) => deed.act === 'replace' ? [deed.path] : []));
+    this.targets = new Set(deeds.flatMap((deed) => deed.act === 'move' ? [deed.to] : deed.act === 'unpark' ? [deed.path] : []));
     for (const deed of deeds) if (deed.act === 'park') this.slots.set(deed.slot, { from: deed.path, was: deed.was });
   }
 
@@ -120,29 +131,59 @@ class Inverse {
       case 'create':
         yield { act: 'remove', path: deed.path, before: made(deed.made), ...emptied(deed.made) };
         return;
-      case 'replace':
-        yield { act: 'replace', path: deed.path, before: made(deed.made), ...emptied(deed.made), node: this.node(deed.path, deed.was), attributes: 'own' };
+      case 'replace': {
+        const node = this.node(deed.path, deed.was);
+        if (this.targets.has(deed.path)) {
+          // It is made anew where it was before it moved.
+          this.remade.set(deed.path, node);
+          yield { act: 'remove', path: deed.path, before: made(deed.made) };
+          return;
+        }
+        yield { act: 'replace', path: deed.path, before: made(deed.made), ...emptied(deed.made), node, attributes: 'own' };
         yield* this.below(deed.below);
         yield* this.retime(deed.path, deed.was);
         return;
+      }
       case 'remove':
         yield { act: 'create', path: deed.path, node: this.node(deed.path, deed.was) };
         yield* this.below(deed.below);
         return;
-      case 'move':
-        yield { act: 'move', from: deed.to, to: deed.from, before: moved(deed.was) };
+      case 'move': {
+        const node = this.remade.get(deed.to);
+        if (node !== undefined) yield { act: 'create', path: deed.from, node };
+        else yield* this.withAttributes(this.adjusted.get(deed.to), deed.from, { act: 'move', from: deed.to, to: deed.from, before: this.moved(deed.to, deed.was) });
         return;
-      case 'park':
-        yield { act: 'unpark', slot: deed.slot, path: deed.path };
+      }
+      case 'park': {
+        const node = this.parked.get(deed.slot);
+        if (node !== undefined) yield { act: 'create', path: deed.path, node };
+        else yield* this.withAttributes(this.adjustedSlots.get(deed.slot), deed.path, { act: 'unpark', slot: deed.slot, path: deed.path });
         return;
-      case 'unpark':
-        yield { act: 'park', slot: deed.slot, path: deed.path, before: moved((this.slots.get(deed.slot) as { was: Was }).was) };
+      }
+      case 'unpark': {
+        const node = this.remade.get(deed.path), set = this.adjusted.get(deed.path);
+        if (set !== undefined) this.adjustedSlots.set(deed.slot, set);
+        if (node !== undefined) this.parked.set(deed.slot, node);
+        else yield { act: 'park', slot: deed.slot, path: deed.path, before: this.moved(deed.path, (this.slots.get(deed.slot) as { was: Was }).was) };
         return;
+      }
       case 'adjust': {
         const set = attributes(back(deed.set, deed.was));
-        yield { act: 'adjust', path: deed.path, before: adjusted(deed.was, deed.set), set };
+        const step: AdjustStep = { act: 'adjust', path: deed.path, before: adjusted(deed.was, deed.set), set };
+        if (this.targets.has(deed.path)) this.adjusted.set(deed.path, step);
+        else yield step;
       }
     }
+  }
+
+  private *withAttributes(adjust: AdjustStep | undefined, path: TreePath, step: Step): Generator<Step> {
+    yield step;
+    if (adjust !== undefined) yield { ...adjust, path };
+  }
+
+  /** What it moved: a file with its content, a directory whatever has come into it. Of a file that it rewrote as well, that step speaks. */
+  private moved(path: TreePath, was: Was): Expectation {
+    return { state: stateOf(was), aspects: was.type === 'directory' || this.rewritten.has(path) ? 'type' : 'content' };
   }
 
   private *below(below: readonly { path: TreePath; was: Was }[] | undefined): Generator<Step> {
@@ -215,11 +256,6 @@ const OWNER = { mode: 0, uid: 0, gid: 0 };
 /** What a commit made has to be there as it made it. */
 function made(what: Made): Expectation {
   return { state: stateOf(what), aspects: 'content' };
-}
-
-/** What it moved: a file with its content, a directory whatever has come into it. */
-function moved(was: Was): Expectation {
-  return { state: stateOf(was), aspects: was.type === 'directory' ? 'type' : 'content' };
 }
 
 /** What it changed attributes of: these have to be as it left them. */
