@@ -13,6 +13,7 @@ import { diffStat } from './stat.ts';
 import { quoted, shownLine, visible } from './text.ts';
 
 interface Options extends SessionOption {
+  readonly replay?: true;
   readonly from?: string;
   readonly to?: string;
   readonly patch?: boolean;
@@ -44,6 +45,7 @@ export function diff(command: Command): void {
     .argument('[path...]', 'only these paths and what is below them')
     .option('--from <moment>', `from how it was then (default: the directory beneath): ${MOMENT}`)
     .option('--to <moment>', 'to how it was then (default: now)')
+    .option('--replay', 'from the session alone, over what it has kept of the directory beneath')
     .option('--patch', 'for git apply, even on a terminal: without the lines that begin with #, which go to standard error')
     .option('--stat', 'lines added and removed, file by file');
   withFormats(command, { json: 'JSON Lines: path, what happened to it, lines added and removed, and the diff', z: 'with --stat: records that end with NUL, names as they are' });

@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { DONE, FAILED } from './failure.ts';
 import { manual } from './manual.ts';
 import { out, say } from './output.ts';
+import { demandRecord } from './run.ts';
 import { addRuleFlags, ruleArguments, rulesOfFlags, type RuleFlags } from './rule-flags.ts';
 import { sessionToWrite } from './state-directory.ts';
 
@@ -12,6 +13,7 @@ interface Flags extends RuleFlags {
   readonly root: string;
   readonly session?: string;
   readonly actor: string;
+  readonly record?: string;
   readonly exact?: true;
   readonly writeBack?: true;
   readonly foreground?: true;
@@ -36,12 +38,14 @@ export function mount(command: Command): void {
     .option('--root <dir>', 'the lower', '.')
     .option('--session <dir>', 'session directory, made or resumed; default: a new one')
     .option('--actor <name>', 'who acts', 'main')
+    .option('--record <what>', 'content: keep what is read, listed and shown, so that the session can be replayed without the directory')
     .option('--exact', 'let the kernel keep no names and attributes: every look is recorded')
     .option('--write-back', 'let the kernel gather what is written until a file is closed: faster, and fewer events')
     .option('--foreground', 'serve in this process, until it is unmounted or a signal comes')
     .option('--ready-fd <fd>', 'write a line there once it is mounted')
     .action(async (mountPoint: string, flags: Flags) => {
       await rulesOfFlags(flags);
+      demandRecord(flags.record);
       const session = sessionToWrite(flags.session, flags.root);
       process.exitCode = flags.foreground === true ? await serve(mountPoint, session, flags) : await detach(mountPoint, session, flags);
     });
@@ -50,7 +54,7 @@ export function mount(command: Command): void {
 async function serve(mountPoint: string, session: string, flags: Flags): Promise<number> {
   const { root, actor, exact, writeBack, readyFd } = flags, rules = await rulesOfFlags(flags);
   const { mountOverlay } = await import('../mount/mounting.ts');
-  const mounting = await mountOverlay({ mountPoint, overlay: { root: resolve(root), session, ...(rules && { rules }) }, actor, exact: exact === true, writeBack: writeBack === true });
+  const mounting = await mountOverlay({ mountPoint, overlay: { root: resolve(root), session, ...(rules && { rules }), ...(flags.record === 'content' && { record: 'content' }) }, actor, exact: exact === true, writeBack: writeBack === true });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => void mounting.unmount().catch((error: Error) => say(`palimpsest: ${error.message}`)));
   }
@@ -66,7 +70,7 @@ async function serve(mountPoint: string, session: string, flags: Flags): Promise
 /** The same in a process of its own; this one is done once it is mounted. */
 async function detach(mountPoint: string, session: string, flags: Flags): Promise<number> {
   const args = [process.argv[1] as string, 'mount', '--foreground', '--ready-fd', '3', '--root', flags.root, '--session', session,
-    '--actor', flags.actor, ...(flags.exact === true ? ['--exact'] : []), ...(flags.writeBack === true ? ['--write-back'] : []), ...ruleArguments(flags), '--', mountPoint];
+    '--actor', flags.actor, ...(flags.exact === true ? ['--exact'] : []), ...(flags.record === undefined ? [] : ['--record', flags.record]), ...(flags.writeBack === true ? ['--write-back'] : []), ...ruleArguments(flags), '--', mountPoint];
   const child = spawn(process.execPath, args, { detached: true, stdio: ['ignore', 'ignore', 'pipe', 'pipe'] });
   let said = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => said += text);

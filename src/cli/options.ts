@@ -10,11 +10,13 @@ export interface SessionOption {
 /** Options of a verb that looks at the tree: as it is, or as it was. */
 export interface TreeOption extends SessionOption {
   readonly at?: string;
+  readonly replay?: true;
 }
 
 /** `--at`. */
 export function withMoment(command: Command): Command {
-  return command.option('--at <moment>', `as it was then, over the directory beneath as it is now: ${MOMENT}`);
+  return command.option('--at <moment>', `as it was then, over the directory beneath as it is now: ${MOMENT}`)
+    .option('--replay', 'from the session alone, over what it has kept of the directory beneath');
 }
 
 /** `--session`. */

@@ -22,8 +22,8 @@ export async function withLog<T>(options: SessionOption, act: (log: SessionLog) 
 /** Hands the session asked for to `act`, read-only, as it is or as it was; works beside its live writer. */
 export async function withTree<T>(options: TreeOption, act: (overlay: Overlay, session: SessionGlance) => T | Promise<T>): Promise<T> {
   return withDirectory(options, async (session) => {
-    await recoverFirst(rootsGiven({ session }));
-    const overlay = Overlay.openSync({ session, readOnly: true });
+    if (options.replay !== true) await recoverFirst(rootsGiven({ session }));
+    const overlay = options.replay === true ? Overlay.replaySync(session) : Overlay.openSync({ session, readOnly: true });
     try {
       return await act(options.at === undefined ? overlay : overlay.at(momentOption(options.at)), glance(session));
     } finally {

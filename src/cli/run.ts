@@ -8,7 +8,8 @@ import { addRuleFlags, rulesOfFlags, type RuleFlags } from './rule-flags.ts';
 import { newSessionDirectory } from './state-directory.ts';
 
 /** Exit statuses of `run` and `shell` that are their own. */
-const TIMED_OUT = 124, OWN_FAILURE = 125;
+const TIMED_OUT = 124;
+export const OWN_FAILURE = 125;
 
 /** What `run` and `shell` may be given. */
 export interface RunFlags extends RuleFlags {
@@ -18,6 +19,7 @@ export interface RunFlags extends RuleFlags {
   readonly exact?: true;
   readonly writeBack?: true;
   readonly outside?: string;
+  readonly record?: string;
   readonly network: boolean;
   readonly timeout?: string;
   readonly quiet?: true;
@@ -49,6 +51,7 @@ export function addRunOptions(command: Command): Command {
     .option('--root <dir>', 'the directory beneath; may be given several times (default: .)', (dir: string, before: readonly string[]) => [...before, dir], [])
     .option('--session <dir>', 'session directory, made or resumed; default: a new one')
     .option('--actor <name>', 'who acts', 'main')
+    .option('--record <what>', 'content: keep what is read, listed and shown, so that the session can be replayed without the directory')
     .option('--exact', 'let the kernel keep no names and attributes: every look is recorded')
     .option('--write-back', 'let the kernel gather what is written until a file is closed: faster, and fewer events')
     .option('--outside <how>', 'ro: what lies outside of the root cannot be changed')
@@ -58,9 +61,15 @@ export function addRunOptions(command: Command): Command {
     .option('-q, --quiet', 'no summary');
 }
 
+/** Throws `Misuse` where `--record` says what it does not know. */
+export function demandRecord(record: string | undefined): void {
+  if (record !== undefined && record !== 'content' && record !== 'hash') throw new Misuse('--record knows only content and hash');
+}
+
 /** Runs a command as the flags say, tells of it, and gives the exit status. */
 export async function runCommand(argv: readonly string[], flags: RunFlags): Promise<number> {
   const rules = await rulesOfFlags(flags);
+  demandRecord(flags.record);
   const timeout = flags.timeout === undefined ? undefined : Number(flags.timeout);
   if (timeout !== undefined && !(timeout > 0)) throw new Misuse('--timeout takes seconds, more than 0');
   if (flags.outside !== undefined && flags.outside !== 'ro') throw new Misuse('--outside knows only ro');
@@ -75,7 +84,7 @@ export async function runCommand(argv: readonly string[], flags: RunFlags): Prom
     }
     const session = resolve(flags.session ?? newSessionDirectory(places[0].path));
     const result = await runOverlay({
-      overlay: { ...lower, session, ...(rules && { rules }) }, actor: flags.actor, roots: places, session, exact: flags.exact === true, writeBack: flags.writeBack === true, argv,
+      overlay: { ...lower, session, ...(rules && { rules }), ...(flags.record === 'content' && { record: 'content' }) }, actor: flags.actor, roots: places, session, exact: flags.exact === true, writeBack: flags.writeBack === true, argv,
       cwd: process.cwd(), env: process.env,
       stdio: ['inherit', 'inherit', 'inherit'], network: flags.network ? 'shared' : 'none',
       outside: flags.outside === 'ro' ? 'read-only' : 'as it is', writable: WRITABLE, timeout,

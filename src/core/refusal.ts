@@ -21,17 +21,23 @@ export class Refusal {
   readonly fsCode: FsCode | undefined;
   readonly reason: string | undefined;
   readonly cause: unknown;
+  /** A session is asked for what it has not recorded. */
+  readonly unrecorded: boolean;
 
-  constructor(code: ErrnoCode, more: { fsCode?: FsCode; reason?: string } = {}) {
+  constructor(code: ErrnoCode, more: { fsCode?: FsCode; reason?: string; unrecorded?: boolean } = {}) {
     this.code = code;
     this.fsCode = more.fsCode;
     this.reason = more.reason;
     this.cause = undefined;
+    this.unrecorded = more.unrecorded === true;
   }
 
   /** The refusal for an error that the system beneath gave (`code` as `node:fs` names it); anything else is a bug. */
   static of(error: unknown): Refusal {
     if (error instanceof Refusal) return error;
+    const { cause } = (error ?? {}) as { cause?: unknown };
+    // Another overlay, as a lower, has said what this one cannot say better.
+    if (cause instanceof Refusal && cause.unrecorded) return cause;
     const { code: given, errno } = (error ?? {}) as { code?: unknown; errno?: unknown };
     // Node 20 has no name for EDQUOT.
     const code = given === 'UNKNOWN' && errno === -122 ? 'EDQUOT' : given;

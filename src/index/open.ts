@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { nanoid } from 'nanoid';
 import { encodeState } from '../core/checkpoint.ts';
 import { ROOT, type TreePath } from '../core/path.ts';
+import { Refusal } from '../core/refusal.ts';
 import { initialState, type State } from '../core/state.ts';
 import { openDirectoryLower } from '../lower/directory.ts';
 import type { Lower } from '../lower/lower.ts';
@@ -88,7 +89,8 @@ export function publishable(given: OverlayOptions): Publishable {
   return directories.length === 1 && first !== undefined ? { kind: 'directory', root: first } : { kind: 'stack', roots: directories };
 }
 
-function openLower(options: OverlayOptions): Lower {
+/** The lower that options name. Throws where it is no directory. */
+export function openLower(options: OverlayOptions): Lower {
   const { root, lower, roots } = options;
   if (root !== undefined) return openDirectoryLower(root);
   if (roots === undefined && !Array.isArray(lower)) return fsShapedLower(lower as FsShape);
@@ -129,19 +131,20 @@ interface Parts {
   readonly asked: Rules | undefined;
 }
 
-function assemble(options: OverlayOptions, { lower, store, clock, asked }: Parts): World {
+/** A world over its parts. Throws what restoring the state throws; the parts are left as they are then. */
+export function assemble(options: OverlayOptions, { lower, store, clock, asked }: Parts): World {
   const state = restore(store), versions = new LowerVersions(), credentials = Credentials.ofProcess();
   const isRedacted = matcher(options.redact);
   const contents = new Contents({ store, lower, versions, isRedacted, now: () => clock.now() });
-  const rootAttr = lower.lstat(ROOT);
-  const attributes = new Attributes(lower, typeof rootAttr === 'string' ? 0n : rootAttr.dev);
+  const attributes = new Attributes(lower, deviceOf(lower));
   credentials.learn((spot) => attributes.of(spot));
   const durability = options.session === undefined ? 'memory' : options.durability ?? 'flush';
-  const keeper = options.record === 'content' ? new Keeper({ state, store, lower, isRedacted }) : undefined;
+  const mounts = mountsOf(options);
+  const keeper = options.record === 'content' ? new Keeper({ state, store, lower, isRedacted, mounts }) : undefined;
   const session = new Session({
     state, store, clock, durability, settle: contents.settle, checkpoint: encodeState, readOnly: options.readOnly === true, keep: keeper?.keep,
   });
-  const mounts = mountsOf(options), recorder = new Recorder(session);
+  const recorder = new Recorder(session);
   const rules = asked ?? new Rules(state.rules as readonly Rule[]);
   if (options.readOnly !== true && !sameRules(rules.list, state.rules)) session.append(options.actor ?? 'main', { op: 'rules', rules: rules.list });
   const gate = rules.list.length === 0 ? undefined : new Gate({ rules, lower, recorder });
@@ -154,6 +157,17 @@ function assemble(options: OverlayOptions, { lower, store, clock, asked }: Parts
   if (options.policy !== undefined) world.deciders.register(options.policy);
   world.guardsCalls = options.policy !== undefined;
   return world;
+}
+
+/** The device that files of the overlay's own report: that of the root, where it can be told. */
+function deviceOf(lower: Lower): bigint {
+  try {
+    const attr = lower.lstat(ROOT);
+    return typeof attr === 'string' ? 0n : attr.dev;
+  } catch (error) {
+    if (error instanceof Refusal && error.unrecorded) return 0n;
+    throw error;
+  }
 }
 
 /** The state that a store's log tells, from its checkpoint on where it has one. Throws `CorruptLogError`. */

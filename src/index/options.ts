@@ -11,6 +11,10 @@ export interface OverlayOptions {
   readonly lower?: readonly string[] | FsShape;
   /** Several directories side by side instead, each by a name of its own: paths begin with it. The tree is seen at `/`. */
   readonly roots?: Readonly<Record<string, string>>;
+  /**
+   * The lower instead of `root`: the tree of a session that was recorded, at its end or at a moment, from that session alone. See `Overlay.replay`.
+   */
+  readonly replay?: { readonly session: string; readonly at?: number | string };
   /** Session directory; made when it is not there, resumed when it is. Without: in memory. */
   readonly session?: string;
   /**
@@ -61,6 +65,7 @@ const CHECKS: Record<keyof OverlayOptions, (value: unknown) => string | undefine
     ? value.length > 0 && value.every((entry) => typeof entry === 'string' && entry !== '') ? undefined : 'a list of directories'
     : typeof value === 'object' && value !== null ? undefined : 'a list of directories or an fs-shaped object',
   roots: (value) => isRoots(value) ? undefined : 'directories by name, the names without slashes',
+  replay: (value) => isReplay(value) ? undefined : '{ session, at } with a directory, and the number of an event or the label of a mark',
   session: nonEmptyString,
   readOnly: (value) => typeof value === 'boolean' ? undefined : 'true or false',
   actor: nonEmptyString,
@@ -84,9 +89,9 @@ export function checkOptions(options: unknown): asserts options is OverlayOption
     const wanted = value === undefined ? undefined : check(value);
     if (wanted !== undefined) throw invalid(name, wanted);
   }
-  const { root, lower, roots, session, readOnly } = options as OverlayOptions;
+  const { root, lower, roots, replay, session, readOnly } = options as OverlayOptions;
   if (readOnly === true && session === undefined) throw invalid('session', 'given, to be read only');
-  const ways = [root, lower, roots].filter((way) => way !== undefined).length;
+  const ways = [root, lower, roots, replay].filter((way) => way !== undefined).length;
   if (ways > 1 || (ways === 0 && session === undefined)) throw invalid('root', 'given, or `lower` or `roots` in its place');
 }
 
@@ -104,6 +109,12 @@ function isRoots(value: unknown): boolean {
   const entries = Object.entries(value);
   return entries.length > 0 && entries.every(([name, path]) =>
     name !== '' && name !== '.' && name !== '..' && !/[/\0]/.test(name) && nonEmptyString(path) === undefined);
+}
+
+function isReplay(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { session, at, ...rest } = value as { session?: unknown; at?: unknown };
+  return Object.keys(rest).length === 0 && nonEmptyString(session) === undefined && (at === undefined || typeof at === 'number' || typeof at === 'string');
 }
 
 function isLimits(value: unknown): boolean {

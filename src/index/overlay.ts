@@ -3,6 +3,8 @@ import { typeOf } from '../core/attr.ts';
 import type { Event, Op } from '../core/event.ts';
 import { observationOf, type Observation } from '../core/observation.ts';
 import { isWithin, type PathName, type TreePath } from '../core/path.ts';
+import { find, nodeOf } from '../core/state.ts';
+import { WHITEOUT, type Entry } from '../core/tree.ts';
 import type { Version } from '../core/version.ts';
 import type { Incident } from '../core/incident.ts';
 import type { Totals } from '../core/statistics.ts';
@@ -28,6 +30,7 @@ import { openWorld, publishable, type Publishable } from './open.ts';
 import { checkOptions, isDecider, type OverlayOptions } from './options.ts';
 import { demandWhole, recoverAll, rootsGiven } from './interrupted.ts';
 import { learnPublished } from '../commit/intent.ts';
+import { replayedWorld, type ReplayOptions } from './replay.ts';
 import { Publisher, type PublishOptions } from './publisher.ts';
 import type { Receipt } from '../commit/commit.ts';
 import type { RevertReceipt } from '../commit/revert.ts';
@@ -72,6 +75,8 @@ export class Overlay extends ActorView {
   private readonly mounts = new Set<OverlayMount>();
   private readonly publisher: Publisher;
   private closed = false;
+  /** What this one is over, where that is another overlay of ours. */
+  private beneath: Overlay | undefined = undefined;
   private momentsOnce: Moments | undefined = undefined;
   /** Of a moment: its lower is that of the overlay it is a moment of. */
   private readonly isMoment: boolean;
@@ -91,6 +96,8 @@ export class Overlay extends ActorView {
   static openSync(options: OverlayOptions): Overlay {
     checkOptions(options);
     return spoken('open', () => {
+      const { replay, ...rest } = options;
+      if (replay !== undefined) return Overlay.overReplayed(replay, rest);
       // First the world: it says in words what is wrong with a root.
       const world = openWorld(options), overlay = new Overlay(world, options.actor ?? 'main', publishable(options));
       try {
@@ -109,6 +116,40 @@ export class Overlay extends ActorView {
     checkOptions(options);
     await recoverAll(rootsGiven(options));
     return Overlay.openSync(options);
+  }
+
+  /**
+   * The overlay as it was at a moment of a session (its end, where none is named), from the session directory alone: read-only, over the lower as the
+   * session has kept it up to then (`record: 'content'`). What it has not kept is an error with `code` ERR_NOT_RECORDED, on a mount EIO. The lower is
+   * not needed, and not looked at.
+   */
+  static replaySync(session: string, options: ReplayOptions = {}): Overlay {
+    checkKeys('replay', options, ['at', 'mountPoint']);
+    return spoken('replay', () => new Overlay(replayedWorld(session, options), 'main', 'moment'));
+  }
+
+  private static overReplayed({ session, at }: NonNullable<OverlayOptions['replay']>, options: OverlayOptions): Overlay {
+    const beneath = Overlay.replaySync(session, { mountPoint: '/', ...(at !== undefined && { at }) });
+    try {
+      const given = { ...options, lower: beneath.fs }, overlay = new Overlay(openWorld(given), options.actor ?? 'main', publishable(given));
+      overlay.beneath = beneath;
+      return overlay;
+    } catch (error) {
+      beneath.closeSync();
+      throw error;
+    }
+  }
+
+  /** Names in the directory at `path` that the overlay itself has changed: all that is known of one whose list was not recorded. */
+  knownNames(path: string): readonly string[] {
+    const found = find(this.all.state, treePath(this.all, path));
+    if (found === undefined || found === WHITEOUT || 'lower' in found) return [];
+    return (found.names?.names() ?? []).filter((name) => nodeOf(this.all.state, found.names?.get(name) as Entry) !== WHITEOUT);
+  }
+
+  /** As `replaySync`; rejects where that throws. */
+  static async replay(session: string, options: ReplayOptions = {}): Promise<Overlay> {
+    return Overlay.replaySync(session, options);
   }
 
   /**
@@ -362,6 +403,7 @@ export class Overlay extends ActorView {
         all.session.close(this.actor);
       } finally {
         if (!this.isMoment) all.lower.close();
+        this.beneath?.closeSync();
       }
     });
   }

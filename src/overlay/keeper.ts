@@ -1,7 +1,7 @@
 import { sameFingerprint, typeOf, type Attr } from '../core/attr.ts';
 import type { EventBody, ExtentRecord, KeptRecord, LowerBase, ReadBody } from '../core/event.ts';
-import { childOf, ROOT, type TreePath } from '../core/path.ts';
-import { nodeOf, type State } from '../core/state.ts';
+import { childOf, ROOT, SYMLINK_LIMIT, type TreePath } from '../core/path.ts';
+import { find, nodeOf, type State } from '../core/state.ts';
 import { WHITEOUT, type Node } from '../core/tree.ts';
 import type { Lower, LowerEntry, LowerFile } from '../lower/lower.ts';
 import type { Store } from '../store/store.ts';
@@ -32,22 +32,50 @@ export class Keeper {
   private readonly store: Store;
   private readonly lower: Lower;
   private readonly isRedacted: (path: TreePath) => boolean;
+  /** Where the tree is seen: absolute targets lead there. */
+  private readonly mounts: readonly string[];
   private readonly told = new Map<TreePath, Told>();
 
-  constructor(parts: { state: State; store: Store; lower: Lower; isRedacted: (path: TreePath) => boolean }) {
+  constructor(parts: { state: State; store: Store; lower: Lower; isRedacted: (path: TreePath) => boolean; mounts: readonly string[] }) {
     this.state = parts.state;
     this.store = parts.store;
     this.lower = parts.lower;
     this.isRedacted = parts.isRedacted;
+    this.mounts = parts.mounts;
   }
 
   /** What an event has to tell besides; stored are the contents already. Throws EFBIG where they have no room. */
   readonly keep = (body: EventBody): readonly KeptRecord[] | undefined => {
     const records: KeptRecord[] = [];
-    if ('path' in body && body.path !== undefined && body.op !== 'refuse') this.keepPath(records, body.path, body);
+    if (!('path' in body) || body.path === undefined || body.op === 'refuse') return undefined;
+    if (body.via !== undefined) this.keepLinks(records, body.via);
+    this.keepPath(records, body.path, body);
     if ('to' in body) this.keepPath(records, body.to, body);
     return records.length === 0 ? undefined : records;
   };
+
+  /** The symlinks that the name as asked leads through. */
+  private keepLinks(records: KeptRecord[], via: string): void {
+    let rest = parts(via), links = 0;
+    for (let at = 1; at <= rest.length; at++) {
+      const path = rest.slice(0, at).join('/') as TreePath, found = find(this.state, path);
+      if (found === undefined || found === WHITEOUT) return;
+      let target = 'lower' in found ? undefined : found.target;
+      if ('lower' in found) {
+        const attr = this.lower.lstat(found.lower);
+        if (typeof attr === 'string') return;
+        if (typeOf(attr.mode) !== 'symlink') continue;
+        if (this.told.get(found.lower)?.attr === undefined) this.tell(records, found.lower, attr);
+        target = this.lower.readlink(found.lower);
+      }
+      if (target === undefined) continue;
+      if (++links > SYMLINK_LIMIT) return;
+      const mount = this.mounts.find((each) => target.startsWith(each + '/') || target === each || each === '/');
+      if (target.startsWith('/') && mount === undefined) return;
+      rest = parts([...target.startsWith('/') ? [target.slice((mount as string).length)] : [...rest.slice(0, at - 1), target], ...rest.slice(at)].join('/'));
+      at = 0;
+    }
+  }
 
   private keepPath(records: KeptRecord[], path: TreePath, body: EventBody): void {
     let node: Node | undefined = this.state.root, origin: TreePath | undefined = ROOT;
@@ -157,6 +185,16 @@ export class Keeper {
     this.store.putBlob(blob, bytes);
     return { list, fields: { blob } };
   }
+}
+
+/** The names of a path, `..` resolved. */
+function parts(path: string): string[] {
+  const found: string[] = [];
+  for (const name of path.split('/')) {
+    if (name === '..') found.pop();
+    else if (name !== '' && name !== '.') found.push(name);
+  }
+  return found;
 }
 
 /** Whether an event shows, or is about to replace, what a file holds. */

@@ -3,19 +3,21 @@ import type { Header } from '../core/format.ts';
 import type { Version } from '../core/version.ts';
 import type { Store } from './store.ts';
 
-/** A store as it was after event `lastSeq`, read-only. Lives as long as the store it is a part of; closing it does nothing. */
+/** A store as it was after event `lastSeq`, read-only. Lives as long as the store it is a part of; closing it closes that only where it owns it. */
 export class PrefixStore implements Store {
   readonly header: Header;
   readonly directory: string | undefined;
   readonly lastSeq: number;
   readonly tornBytes = 0;
   readonly #whole: Store;
+  readonly #owns: boolean;
 
-  constructor(whole: Store, lastSeq: number) {
+  constructor(whole: Store, lastSeq: number, { owns = false } = {}) {
     this.header = whole.header;
     this.directory = whole.directory;
     this.lastSeq = lastSeq;
     this.#whole = whole;
+    this.#owns = owns;
   }
 
   append(): void {
@@ -62,5 +64,7 @@ export class PrefixStore implements Store {
 
   sync(): void { /* As `flush`. */ }
 
-  close(): void { /* The whole is somebody else's. */ }
+  close(): void {
+    if (this.#owns) this.#whole.close();
+  }
 }

@@ -55,7 +55,12 @@ export function nodeError(refusal: Refusal, syscall: string, path?: string, dest
   if (dest !== undefined) error.dest = dest;
   if (refusal.fsCode !== undefined) error.fsCode = refusal.fsCode;
   if (refusal.reason !== undefined) error.reason = refusal.reason;
-  if (refusal.cause !== undefined) {
+  if (refusal.unrecorded) {
+    error.name = 'NotRecordedError';
+    error.code = 'ERR_NOT_RECORDED';
+    error.message = `ERR_NOT_RECORDED: ${refusal.reason}, ${syscall}${path === undefined ? '' : ` '${path}'`}`;
+    Object.defineProperty(error, 'cause', { value: refusal, writable: true, configurable: true });
+  } else if (refusal.cause !== undefined) {
     Object.defineProperty(error, 'cause', { value: refusal.cause, writable: true, configurable: true });
   }
   return error;
