@@ -19,8 +19,8 @@ export function lookingAt<T>(name: string, act: () => T): T {
   try {
     return act();
   } catch (error) {
-    const { errno, code } = error as NodeJS.ErrnoException;
-    const words = errno === undefined ? undefined : OUR_WORDS.get(String(code)) ?? getSystemErrorMap().get(errno)?.[1];
+    const { errno, code, reason } = error as NodeJS.ErrnoException & { reason?: string };
+    const words = code === 'ERR_NOT_RECORDED' ? reason : errno === undefined ? undefined : OUR_WORDS.get(String(code)) ?? getSystemErrorMap().get(errno)?.[1];
     if (words === undefined) throw error;
     throw new Error(`${quoted(name)}: ${words}`, { cause: error });
   }

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, realpathSync, rmSync, statSync, type Stats } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -65,11 +65,11 @@ function list(session: string, { at, json, z }: Options): void {
   let unknown = 0;
   const visit = (directory: string): void => {
     for (const bytes of namesIn(overlay, directory, () => unknown++)) {
-      const name = pathFromBytes(bytes), path = directory === '' ? name : `${directory}/${name}`, stats = overlay.fs.lstatSync(fileName(overlay.mountPoint, path));
+      const name = pathFromBytes(bytes), path = directory === '' ? name : `${directory}/${name}`, stats = overlay.fs.lstatSync(fileName(overlay.mountPoint, path)) as Stats;
       if (z === true) out.write(nulRecord([], path));
-      else if (json === true) out.line(JSON.stringify({ ...nameField('path', path), mode: stats?.mode.toString(8), size: stats?.size }));
-      else out.line(quoted(path) + (stats?.isDirectory() === true ? '/' : ''));
-      if (stats?.isDirectory() === true) visit(path);
+      else if (json === true) out.line(JSON.stringify({ ...nameField('path', path), mode: stats.mode.toString(8), size: stats.size }));
+      else out.line(quoted(path) + (stats.isDirectory() ? '/' : ''));
+      if (stats.isDirectory()) visit(path);
     }
   };
   visit('');
@@ -99,7 +99,7 @@ async function run(session: string, argv: readonly string[], { at, root, into }:
     const fresh = into === undefined ? join(scratch, 'session') : resolve(into), here = process.cwd();
     const result = await runOverlay({
       overlay: { replay: { session, ...(at !== undefined && { at: momentOption(at) }) }, mountPoint: place, session: fresh },
-      actor: 'main', roots: [{ path: place, from: '' }], session: fresh, exact: false, argv, cwd: isBelow(here, place) ? here : place, env: process.env,
+      actor: 'main', roots: [{ path: place, from: '' }], session: fresh, exact: false, writeBack: false, argv, cwd: isBelow(here, place) ? here : place, env: process.env,
       stdio: ['inherit', 'inherit', 'inherit'], network: 'shared', outside: 'as it is', writable: WRITABLE, timeout: undefined,
     });
     rmSync(scratch, { recursive: true, force: true });

@@ -120,7 +120,7 @@ export class Overlay extends ActorView {
 
   /**
    * The overlay as it was at a moment of a session (its end, where none is named), from the session directory alone: read-only, over the lower as the
-   * session has kept it up to then (`record: 'content'`). What it has not kept is an error with `code` ERR_NOT_RECORDED, on a mount EIO. The lower is
+   * session has kept it (`record: 'content'`): as it was shown last up to then, else as it was first shown later. What it has not kept is an error with `code` ERR_NOT_RECORDED, on a mount EIO. The lower is
    * not needed, and not looked at.
    */
   static replaySync(session: string, options: ReplayOptions = {}): Overlay {

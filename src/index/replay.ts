@@ -26,7 +26,7 @@ export function replayedWorld(directory: string, { at, mountPoint }: ReplayOptio
     const first = (store.header.parent?.seq ?? 0) + 1;
     const seq = at === undefined ? store.lastSeq : typeof at === 'number' ? seqOf(at, { ...initialState(), seq: store.lastSeq }, first)
       : seqOf(at, new Moments(store).after(store.lastSeq), first);
-    const prefix = new PrefixStore(store, seq, { owns: true }), lower = new RecordedLower(store.header.root, new Knowledge(prefix, readEvents(prefix)), prefix);
+    const prefix = new PrefixStore(store, seq, { owns: true }), lower = new RecordedLower(store.header.root, new Knowledge(store, readEvents(store), seq), prefix);
     const { root } = store.header;
     return assemble({ session: directory, readOnly: true, mountPoint: mountPoint ?? (root.startsWith('/') && !root.includes(':') ? root : '/') },
       { lower, store: prefix, clock: new Clock(), asked: undefined });

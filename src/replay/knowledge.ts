@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts';
 
 /** What a log has kept of one path of the lower. */
 export interface Known {
-  /** The event that told it last. */
+  /** The event that told it; of one after the moment, with a minus: the earlier, the better. */
   readonly seq: number;
   /** Absent: nothing is there. */
   readonly base: LowerBase | undefined;
@@ -18,19 +18,20 @@ export interface Known {
 /** The list of a directory, and what it showed of each name. */
 type Listing = ReadonlyMap<string, LowerBase>;
 
-/** All that a log has kept of the lower. What was told last of a path holds; what was never told is not known. */
+/**
+ * All that a log has kept of the lower, as it was at a moment. Of a path holds what was told last up to then. What was told of it only later holds as well: a lower
+ * is there before it is looked at. That ends where changes were published to it. What was never told is not known.
+ */
 export class Knowledge {
   private readonly store: Store;
   private readonly byPath = new Map<TreePath, Known>();
   private readonly listings = new Map<Version, Listing>();
-  /** Some of the lower was kept. */
-  get isAny(): boolean {
-    return this.byPath.size > 0;
-  }
-
-  constructor(store: Store, events: Iterable<Event>) {
+  constructor(store: Store, events: Iterable<Event>, moment = Infinity) {
     this.store = store;
-    for (const { seq, kept } of events) for (const record of kept ?? []) this.learn(record, seq);
+    for (const { seq, op, kept } of events) {
+      if (seq > moment && (op === 'commit' || op === 'revert')) return;
+      for (const record of kept ?? []) this.learn(record, seq > moment ? -seq : seq);
+    }
   }
 
   /** `undefined`: nothing was told of it. Throws EIO where a list that is kept cannot be read. */
@@ -38,7 +39,7 @@ export class Knowledge {
     const own = this.byPath.get(path);
     if (path === ROOT) return own;
     const parent = parentOf(path), above = this.byPath.get(parent);
-    if (above?.base !== undefined && above.blob !== undefined && (own === undefined || own.seq < above.seq)) {
+    if (above?.base?.type === 'directory' && above.blob !== undefined && (own === undefined || own.seq < above.seq)) {
       const base = this.listing(above.blob).get(path.slice(parent === ROOT ? 0 : parent.length + 1));
       if (base !== undefined && own?.base !== undefined && isSame(own.base, base)) return own;
       return { seq: above.seq, base, blob: undefined, pieces: undefined };
@@ -49,7 +50,7 @@ export class Knowledge {
   /** The list of a directory; `undefined` where it was not kept. */
   list(path: TreePath): Listing | undefined {
     const known = this.at(path);
-    return known?.blob === undefined ? undefined : this.listing(known.blob);
+    return known?.blob === undefined || known.base?.type !== 'directory' ? undefined : this.listing(known.blob);
   }
 
   /** Every path of which something was told, those that listings name included. */
@@ -70,8 +71,9 @@ export class Knowledge {
   private learn({ path, base, blob, extents }: KeptRecord, seq: number): void {
     const before = this.byPath.get(path), goesOn = before?.base !== undefined && base !== undefined && isSame(before.base, base);
     const pieces = new Map(goesOn ? before.pieces : undefined);
+    if (seq < 0 && before !== undefined && !goesOn) return;
     for (const extent of extents ?? []) pieces.set(extent.at, extent);
-    this.byPath.set(path, { seq, base, blob: blob ?? (goesOn ? before.blob : undefined), pieces: pieces.size === 0 ? undefined : pieces });
+    this.byPath.set(path, { seq: seq < 0 && before !== undefined ? before.seq : seq, base, blob: blob ?? (goesOn ? before.blob : undefined), pieces: pieces.size === 0 ? undefined : pieces });
   }
 
   private listing(blob: Version): Listing {

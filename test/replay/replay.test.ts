@@ -126,10 +126,12 @@ describe('replay', () => {
     await overlay.close();
   });
 
-  it('knows at a moment what was recorded up to then', async () => {
+  it('shows a moment over what was kept of the lower, before or after it', async () => {
     const overlay = await Overlay.replay(session, { at: 'looked' }), { fs: face } = overlay;
     expect(face.readFileSync(join(root, 'src/a'), 'utf8')).toBe('a\n');
-    expect(() => face.readFileSync(join(root, 'src/b'))).toThrow(expect.objectContaining({ code: 'ERR_NOT_RECORDED' }));
+    expect(face.readFileSync(join(root, 'src/b'), 'utf8')).toBe('b\n');
+    expect(() => face.readFileSync(join(root, 'other'))).toThrow(expect.objectContaining({ code: 'ERR_NOT_RECORDED' }));
+    expect(overlay.at(0).fs.readdirSync(join(root, 'src'))).toEqual(['a', 'b']);
     expect(overlay.changes()).toEqual([]);
     await overlay.close();
     await expect(Overlay.replay(session, { at: 'x' })).rejects.toThrow(MomentError);
