@@ -238,7 +238,10 @@ function target(state: State, event: { path: TreePath; lower?: LowerBase; dev?: 
 function existing(state: State, event: { path: TreePath; lower?: LowerBase; dev?: Inode; ino?: Inode }): Node | undefined {
   if (event.ino !== undefined) {
     const key = linkKey(event.dev === undefined ? undefined : BigInt(event.dev), BigInt(event.ino));
-    if (state.links.size > 0 && state.links.get(key) !== undefined) return ownEntry(state, new Names(state.owner), '', new Shared(key));
+    if (state.links.size > 0 && state.links.get(key) !== undefined) {
+      adopt(state, event.path, key);
+      return ownEntry(state, new Names(state.owner), '', new Shared(key));
+    }
   }
   if (event.path === ROOT) {
     return event.lower === undefined || state.root.ino !== undefined ? state.root = own(state, state.root) : undefined;
@@ -247,6 +250,27 @@ function existing(state: State, event: { path: TreePath; lower?: LowerBase; dev?
   const holder = namesOf(state, directory(state, parentOf(event.path)), event.path);
   const entry = holder.get(nameOf(event.path));
   return entry === undefined || entry === WHITEOUT ? undefined : ownEntry(state, holder, nameOf(event.path), entry);
+}
+
+/**
+ * A file that the overlay has by another of its names is changed by one that only the lower had so far: from here on the tree has that
+ * name, too, so that it is known to differ. A name that is gone, or covered by something else, is none of the file's.
+ */
+function adopt(state: State, path: TreePath, key: string): void {
+  let node = state.root;
+  for (let start = 0; ;) {
+    const slash = path.indexOf('/', start), end = slash < 0 ? path.length : slash, name = path.slice(start, end);
+    if (node.names === undefined) return;
+    const entry = node.names.get(name);
+    if (entry === undefined) {
+      if (node.below(name) === undefined) return;
+      break;
+    }
+    if (slash < 0 || !(entry instanceof Node)) return;
+    node = entry;
+    start = end + 1;
+  }
+  namesOf(state, directory(state, parentOf(path)), path).set(nameOf(path), new Shared(key));
 }
 
 /** Makes the lower file at `path`, or the pass-through directory there, a node of its own; remembers its base. */

@@ -19,4 +19,20 @@ describe('changes of names by hard links', () => {
     expect(row).toMatchObject({ path: 'a', kind: 'update', after: overlay.version('b') });
     await overlay.close();
   });
+
+  it.each<[string, (face: Overlay['fs'], at: (name: string) => string) => void, object[]]>([
+    ['removed', (face, at) => { face.unlinkSync(at('a')); face.appendFileSync(at('f'), 'x'); }, [{ kind: 'delete', path: 'a' }, { kind: 'update', path: 'f' }]],
+    ['renamed', (face, at) => { face.renameSync(at('a'), at('l')); face.writeFileSync(at('f'), 'new'); },
+      [{ kind: 'delete', path: 'a' }, { kind: 'update', path: 'f' }, { kind: 'link', path: 'l', from: 'f' }]],
+    ['given another mode', (face, at) => { face.renameSync(at('a'), at('l')); face.chmodSync(at('d/g'), 0o600); },
+      [{ kind: 'delete', path: 'a' }, { kind: 'mode', path: 'd/g' }, { kind: 'link', path: 'l', from: 'd/g' }]],
+  ])('are told by the name that a file was changed by, when another of its names in the lower was %s', async (_, act, rows) => {
+    fs.mkdirSync(join(root, 'd'));
+    fs.writeFileSync(join(root, 'a'), 'one');
+    for (const name of ['f', 'd/g']) fs.linkSync(join(root, 'a'), join(root, name));
+    const overlay = Overlay.openSync({ root });
+    act(overlay.fs, (name) => join(root, name));
+    expect(overlay.changes()).toMatchObject(rows);
+    await overlay.close();
+  });
 });
