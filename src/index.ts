@@ -13,6 +13,7 @@ export type { Difference } from './replay/difference.ts';
 export { salvageSession, verifySession, type Finding, type TrustedHead, type Verification } from './replay/verification.ts';
 export { driftOfSession, type ReplayOptions } from './index/replay.ts';
 export type { Drift } from './replay/drift.ts';
+export { causesOf } from './replay/ancestry.ts';
 export { MomentError } from './replay/moments.ts';
 export type { Omission } from './replay/omission.ts';
 export type { OverlayMount, RunOptions, RunResult } from './index/processes.ts';

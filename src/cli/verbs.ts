@@ -12,6 +12,7 @@ export const VERBS: Readonly<Record<string, readonly Verb[]>> = {
     { name: 'diff', summary: 'what changed, as a unified diff', load: async () => (await import('./diff.ts')).diff },
     { name: 'log', summary: 'the events', load: async () => (await import('./log.ts')).log },
     { name: 'seen', summary: 'who saw what at which version, and what was missed', load: async () => (await import('./seen.ts')).seen },
+    { name: 'why', summary: 'how a file came to be what it is', load: async () => (await import('./why.ts')).why },
     { name: 'cat', summary: 'the content of a file as the session has it', load: async () => (await import('./cat.ts')).cat },
     { name: 'replay', summary: 'the recorded tree, or a command over it, from the session alone', load: async () => (await import('./replay.ts')).replay },
     { name: 'ls', summary: 'a directory as the session has it', load: async () => (await import('./ls.ts')).ls },
