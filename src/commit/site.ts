@@ -144,7 +144,13 @@ function markerOf(id: string): string {
 }
 
 function isDirectory(name: string): boolean {
-  return lstatSync(name, { throwIfNoEntry: false })?.isDirectory() === true;
+  try {
+    return lstatSync(name, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch (error) {
+    // The root has become a file: who opens it says so in his own words.
+    if (codeOf(error) === 'ENOTDIR') return false;
+    throw error;
+  }
 }
 
 function lockedBy(ground: Ground, volume: Volume, pid: number): LockedRootError {
