@@ -38,10 +38,6 @@ function print({ name, ok, neededFor, remedy }: Check): void {
 function checksHere(): readonly Check[] {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number), state = stateDirectory();
   return [
-    {
-      name: 'no interrupted commit to this directory', ok: !existsSync('.palimpsest-commit/journal'), neededFor: 'whatever reads it',
-      remedy: 'palimpsest recover ends it',
-    },
     { name: `Node ${process.versions.node}`, ok: major > 20 || (major === 20 && minor >= 19), neededFor: 'everything', remedy: 'install Node 20.19 or later' },
     {
       name: '/proc', ok: existsSync('/proc/self/fd'), neededFor: 'containment at full strength; locks that outlive their owner',
@@ -50,6 +46,10 @@ function checksHere(): readonly Check[] {
     {
       name: `a place for sessions, ${state}`, ok: isWritable(state), neededFor: 'sessions without --session',
       remedy: 'make it writable, or set XDG_STATE_HOME to a directory that is',
+    },
+    {
+      name: 'no interrupted commit to this directory', ok: !existsSync('.palimpsest-commit/journal'), neededFor: 'whatever reads it',
+      remedy: 'palimpsest recover ends it',
     },
   ];
 }

@@ -239,7 +239,7 @@ function existing(state: State, event: { path: TreePath; lower?: LowerBase; dev?
   if (event.ino !== undefined) {
     const key = linkKey(event.dev === undefined ? undefined : BigInt(event.dev), BigInt(event.ino));
     if (state.links.size > 0 && state.links.get(key) !== undefined) {
-      adopt(state, event.path, key);
+      if (event.lower !== undefined) adopt(state, event.path, key);
       return ownEntry(state, new Names(state.owner), '', new Shared(key));
     }
   }

@@ -387,7 +387,7 @@ export class Files {
     const before = node.version;
     const body: WriteBody = {
       op: 'write', path: at.path, ...viaField(at), size: write.size, mode: this.world.credentials.modeAfterWrite(node.mode as number),
-      ...this.world.identity(node), mtime, ...(before === undefined ? undefined : { before }),
+      ...(unlinked === true ? this.world.identity(node) : this.world.changedBy(at.path, node)), mtime, ...(before === undefined ? undefined : { before }),
       ...(splices === undefined ? undefined : { splices }), ...(unlinked === true ? { unlinked: true } : undefined),
     };
     this.world.mutate(actor, body, write, unlinked === true ? node : undefined);

@@ -151,7 +151,7 @@ export class Ranges {
   private write(actor: string, node: Node, { at, unlinked }: Pick<HeldFile, 'at' | 'unlinked'>, what: Pick<WriteBody, 'size'> & { extents: NonNullable<WriteBody['extents']> }): void {
     const { world } = this, before = node.version;
     const body: WriteBody = {
-      op: 'write', path: at.path, ...viaField(at), size: what.size, mode: this.world.credentials.modeAfterWrite(node.mode as number), ...world.identity(node),
+      op: 'write', path: at.path, ...viaField(at), size: what.size, mode: this.world.credentials.modeAfterWrite(node.mode as number), ...world.changedBy(at.path, node),
       extents: what.extents, mtime: world.now(), ...(before === undefined ? undefined : { before }), ...(unlinked ? { unlinked: true } : undefined),
     };
     world.mutate(actor, body);

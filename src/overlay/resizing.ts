@@ -34,7 +34,7 @@ export class Resizing {
       return this.retouch(actor, target, at, node);
     }
     const version: Version | undefined = size === 0 ? EMPTY_VERSION : undefined;
-    const identity = node === undefined ? { ino: inodeRecord(attr.ino) } : world.identity(node);
+    const identity = node === undefined ? { ino: inodeRecord(attr.ino) } : world.changedBy(at.path, node);
     world.mutate(actor, {
       op: 'truncate', path: at.path, ...viaField(at), size, ...identity,
       ...(version === undefined ? undefined : { version }), mtime: world.now(), ...(lower === undefined ? undefined : { lower }),
@@ -53,7 +53,7 @@ export class Resizing {
 
   private retouch(actor: string, target: Spot, at: Observed, node: Node): void {
     const { world } = this, size = world.attributes.sizeOf(node);
-    world.mutate(actor, { op: 'truncate', path: at.path, ...viaField(at), size, ...world.identity(node), mtime: world.now(),
+    world.mutate(actor, { op: 'truncate', path: at.path, ...viaField(at), size, ...world.changedBy(at.path, node), mtime: world.now(),
       ...(node.version === undefined ? undefined : { version: node.version }) });
     world.watchers.changed(target.path);
   }

@@ -218,6 +218,19 @@ export class World {
     return { ino, dev: inodeRecord(node.dev) };
   }
 
+  /**
+   * What an event has to tell of a node that it changes by `path`: `identity`, and where only the lower has had that name of it so
+   * far, what is there.
+   */
+  changedBy(path: TreePath, node: Node): { ino: Inode; dev?: Inode; lower?: LowerBase } {
+    const identity = this.identity(node);
+    if (identity.dev === undefined || node.origin === undefined) return identity;
+    const found = find(this.state, path);
+    if (found === undefined || found === WHITEOUT || found instanceof Node) return identity;
+    const attr = this.lower.lstat(found.lower);
+    return typeof attr === 'string' || attr.ino !== node.ino || attr.dev !== node.dev ? identity : { ...identity, lower: baseRecord(attr, {}) };
+  }
+
   /** Owner and group of what is named in `directory`: this process's, the group a setgid directory's. */
   ownerIn(directory: Spot, below?: Attr): { uid: number; gid: number } {
     const { uid, gid } = this.credentials, { node } = directory;
