@@ -35,15 +35,14 @@ export class Site {
     for (let wait = RETRY_MS; ; wait = Math.min(2 * wait, RETRY_LIMIT_MS)) {
       const taken = Site.tryTake(ground);
       if (taken instanceof Site) return taken;
-      // Whoever has just left takes the directory along.
-      if (taken === 'gone') continue;
       const left = until - performance.now();
       if (left <= 0) throw taken;
-      await new Promise((resolve) => { setTimeout(resolve, Math.min(wait, left)); });
+      // Whoever has just left takes the directory along: then there is nothing to wait for.
+      await new Promise((resolve) => { setTimeout(resolve, taken instanceof LockedRootError ? Math.min(wait, left) : 1); });
     }
   }
 
-  private static tryTake(ground: Ground): Site | LockedRootError | 'gone' {
+  private static tryTake(ground: Ground): Site | LockedRootError | CommitError {
     let volume: Volume | undefined, lock: Lock | undefined;
     try {
       volume = Volume.make(ground, 0, STAGING);
@@ -57,8 +56,9 @@ export class Site {
       if (locked === undefined) volume?.remove();
       volume?.close();
       if (locked !== undefined) return locked;
-      if (volume !== undefined && codeOf(error) === 'ENOENT') return 'gone';
-      throw CommitError.of(ground.root, ROOT, error);
+      const fault = CommitError.of(ground.root, ROOT, error);
+      if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '') && isDirectory(ground.root)) return fault;
+      throw fault;
     }
   }
 
